@@ -1,0 +1,77 @@
+"""Rules of the games: pure, batched, jitted, importing nothing of ours.
+
+`make_game` is the one way in. Kernels are compiled once per machine into a cache folder that is
+named by a hash of every source file with kernels in it: numba by itself does not notice that a
+kernel in another file has changed and goes on running the old one (docs/decisions/0003).
+"""
+
+import hashlib
+import importlib
+import inspect
+import os
+import tempfile
+from pathlib import Path
+
+import numba
+
+
+def _cache_folder() -> Path:
+    here = Path(__file__).resolve().parent
+    digest = hashlib.sha256()
+    # The pipeline has kernels too (drawing actions, trees); they are compiled into the same folder.
+    for package in (here, here.parent / "pipeline"):
+        for source in sorted(package.rglob("*.py")):
+            text = source.read_bytes()
+            if b"njit" in text:
+                digest.update(str(source.relative_to(here.parent)).encode() + b"\0" + text)
+    # NUMBA_BOUNDSCHECK is ignored on a warm cache: such a run gets a folder of its own.
+    digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "0").encode())
+    base = os.environ.get("SELFPLAY_CACHE") or Path.home() / ".cache" / "selfplay"
+    folder = Path(base) / f"numba-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written, as in a read-only container
+        folder = Path(tempfile.gettempdir()) / f"selfplay-{os.getuid()}" / folder.name
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = str(_cache_folder())
+
+from games.game import CHANCE, TERMINAL, Game, Solution, Symmetry  # noqa: E402
+
+GAMES = {  # name -> module with a function `make(**params) -> Game`
+    "k_in_a_row": "games.k_in_a_row",
+    "sumto": "games.sumto",
+}
+
+
+def make_game(name: str, **params) -> Game:
+    """Builds a game from its name and rule parameters.
+
+    Args:
+        name: a key of `GAMES`.
+        params: the keyword arguments of that game's `make`; missing ones take their defaults.
+
+    Raises:
+        ValueError: there is no such game or parameter, or a value is out of its range.
+    """
+    if name not in GAMES:
+        raise ValueError(f"there is no game named {name!r}; the games are {', '.join(GAMES)}")
+    make = importlib.import_module(GAMES[name]).make
+    known = inspect.signature(make).parameters
+    for key, value in params.items():
+        if key not in known:
+            raise ValueError(
+                f"game {name} has no parameter {key!r}; its parameters are {', '.join(known)}"
+            )
+        kind = type(known[key].default)
+        if type(value) is not kind:
+            raise ValueError(
+                f"parameter {key} of game {name} must be of type {kind.__name__}, got {value!r}"
+            )
+    return make(**params)
+
+
+__all__ = ["CHANCE", "GAMES", "TERMINAL", "Game", "Solution", "Symmetry", "make_game"]

@@ -1,0 +1,147 @@
+"""The contract between rules and everything above them.
+
+A state is one record of a NumPy structured dtype, a batch is a plain array of records. Every
+game's dtype begins with `HEADER`. Letters for array shapes, used in every docstring:
+
+    B  states in a batch       P  players            F  features of an observation
+    A  actions                 K  chance outcomes    N  rows of data
+
+Rules are kernels: module-level functions under `@njit(cache=True)` that take the game's `rules`
+(a NamedTuple of ints and arrays) and a whole batch, write into arrays that the caller owns,
+allocate nothing, never raise and leave finished rows alone. What each must do:
+
+    init(rules, states, seeds)                 uint64 [B] seeds decide the start, nothing after it
+    legal_actions(rules, states, mask)         bool [B, A], True = legal; all False at chance and
+                                               terminal rows
+    chance_probabilities(rules, states, out)   float32 [B, K]; rows at CHANCE sum to 1, others are 0
+    step(rules, states, actions)               int32 [B]; deterministic; at CHANCE the action is the
+                                               outcome that was drawn; a legal action is not checked
+    observe(rules, states, players, out)       float32 [B, F], what that player may know, also when
+                                               it is another's turn
+    returns(rules, states, out)                float32 [B, P], what each player has received since
+                                               the start; a reward is a difference of two returns
+
+A win is worth +1, a loss -1, a draw 0 unless the game's page says otherwise.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+CHANCE = -1  # `player` where chance decides
+TERMINAL = -2  # `player` after the end
+
+# `player` is 0..P-1, CHANCE or TERMINAL; `ply` counts choices so far, those of chance included.
+HEADER = [("player", np.int32), ("ply", np.int32)]
+
+
+class Symmetry(NamedTuple):
+    """A relabelling under which every value stays the same, such as the mirror of a board."""
+
+    observation: np.ndarray  # int64 [F]: feature f of the image is feature observation[f]
+    action: np.ndarray  # int64 [A]: action a becomes action[a]
+
+
+class Solution(NamedTuple):
+    """Positions whose right answer is known, for measuring an agent absolutely."""
+
+    states: (
+        np.ndarray
+    )  # [N]: positions in which some action keeps the best result and some loses it
+    optimal: np.ndarray  # bool [N, A]: the actions that keep the best result
+    afterstates: np.ndarray  # [M]: states right after an own action
+    players: np.ndarray  # int32 [M]: whose action it was
+    values: np.ndarray  # float32 [M]: that player's exact value
+    labels: tuple[str, ...]  # [M]: short names of the afterstates, for the axis of a figure
+
+
+@njit(cache=True)
+def no_chance(rules, states, out):
+    """`chance_probabilities` of a game without chance."""
+    out[:] = 0.0
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game's kernels, its constants and its words for people.
+
+    Build one with `games.make_game`. It does not travel between processes (a kernel that was sent
+    misses numba's disk cache): send `name` and `params` and build it there.
+    """
+
+    name: str
+    params: Mapping[str, int]
+    rules: NamedTuple
+    num_players: int
+    num_actions: int
+    state_dtype: np.dtype
+    observation_names: tuple[str, ...]
+    max_decisions: int  # no game has more choices than this, chance included
+
+    init: Callable
+    legal_actions: Callable
+    step: Callable
+    observe: Callable
+    returns: Callable
+    # A state in words; `state_from_text` reads what `state_to_text` writes, and any shorthand that
+    # the game's page names. It raises ValueError with what it expected.
+    state_to_text: Callable[[NamedTuple, np.void], str]
+    state_from_text: Callable[[NamedTuple, str], np.ndarray]
+    action_to_text: Callable[[NamedTuple, int], str]
+    state_to_json: Callable[[NamedTuple, np.void], dict]
+
+    num_outcomes: int = 0
+    chance_probabilities: Callable = no_chance
+    # Players that come with the game: kernel(rules, states, mask, uniforms, actions), where
+    # uniforms is float64 [B] in [0, 1) and actions int32 [B] is written.
+    scripted: Mapping[str, Callable] = field(default_factory=dict)
+    symmetries: tuple[Symmetry, ...] = ()
+    # Two players, and what one wins the other loses: lets a learner read a value from either side.
+    zero_sum: bool = False
+    solution: Callable[[], Solution] | None = None
+
+    @property
+    def observation_size(self) -> int:
+        return len(self.observation_names)
+
+    # The same kernels for callers that would rather have a fresh array than own one.
+
+    def initial_states(self, seeds) -> np.ndarray:
+        """Starts one game per seed (any integers, [B])."""
+        seeds = np.asarray(seeds).astype(np.uint64)
+        states = np.zeros(len(seeds), self.state_dtype)
+        self.init(self.rules, states, seeds)
+        return states
+
+    def legal_of(self, states) -> np.ndarray:
+        """bool [B, A], True = legal."""
+        mask = np.empty((len(states), self.num_actions), np.bool_)
+        self.legal_actions(self.rules, states, mask)
+        return mask
+
+    def after(self, states, actions) -> np.ndarray:
+        """The states that follow; `states` stay as they are."""
+        states = states.copy()
+        self.step(self.rules, states, np.asarray(actions, np.int32))
+        return states
+
+    def observations_of(self, states, players) -> np.ndarray:
+        """float32 [B, F]: what `players` (int32 [B]) see."""
+        out = np.empty((len(states), self.observation_size), np.float32)
+        self.observe(self.rules, states, np.asarray(players, np.int32), out)
+        return out
+
+    def returns_of(self, states) -> np.ndarray:
+        """float32 [B, P]: what each player has received so far."""
+        out = np.empty((len(states), self.num_players), np.float32)
+        self.returns(self.rules, states, out)
+        return out
+
+    def chance_of(self, states) -> np.ndarray:
+        """float32 [B, K]: probability of each outcome where chance decides, else 0."""
+        out = np.empty((len(states), self.num_outcomes), np.float32)
+        self.chance_probabilities(self.rules, states, out)
+        return out

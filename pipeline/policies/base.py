@@ -1,0 +1,170 @@
+"""What a policy is, and how an action is drawn from action values.
+
+A policy picks actions for a batch of decisions at once. A *learned* policy also gives the value of
+every legal action and is greedy by itself; exploration wraps it and is configured apart from it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numba import njit
+
+from games import Game
+from pipeline.streams import Streams
+
+
+class Decisions(NamedTuple):
+    """What a policy decided, one entry per row of the batch."""
+
+    actions: np.ndarray  # int32 [B]
+    probabilities: np.ndarray  # float32 [B], with which each action was chosen
+    values: np.ndarray  # float32 [B], V(s) for the acting player as the policy sees it; NaN = none
+    explored: np.ndarray  # bool [B], drawn uniformly by epsilon
+
+
+class Policy(Protocol):
+    """Picks actions. Stateless: the same arguments give the same decisions."""
+
+    def act(self, game: Game, states: np.ndarray, legal: np.ndarray, rng: Streams) -> Decisions:
+        """Decides for every row of `states` [B] among the True entries of `legal` bool [B, A]."""
+        ...
+
+
+@runtime_checkable
+class LearnedPolicy(Policy, Protocol):
+    """A policy with a value for every action, which can be saved (`pipeline.policies.store`)."""
+
+    kind: str  # key of `store.KINDS`
+
+    def action_values(self, game: Game, states: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        """Q(s, a) from the acting player's side, float32 [B, A]; -inf where illegal."""
+        ...
+
+    def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """What makes the policy up: plain JSON, and named arrays."""
+        ...
+
+
+@njit(cache=True)
+def uniform_legal(legal, uniforms, actions, probabilities):
+    """Draws one of the legal actions of each row, each equally likely."""
+    for i in range(len(legal)):
+        count = 0
+        for action in range(legal.shape[1]):
+            count += legal[i, action]
+        skip = int(uniforms[i, 0] * count)
+        probabilities[i] = 1.0 / max(count, 1)
+        for action in range(legal.shape[1]):
+            if legal[i, action]:
+                if skip == 0:
+                    actions[i] = action
+                    break
+                skip -= 1
+
+
+@njit(cache=True)
+def _draw(q, legal, epsilon, temperature, uniforms, weights, actions, probabilities, explored):
+    for i in range(len(q)):
+        count = 0
+        best = -np.inf
+        for action in range(q.shape[1]):
+            if legal[i, action]:
+                count += 1
+                best = max(best, q[i, action])
+        # The choice without epsilon: a softmax, or at temperature 0 any of the best actions.
+        total = 0.0
+        for action in range(q.shape[1]):
+            weight = 0.0
+            if legal[i, action]:
+                if temperature[i] > 0.0:
+                    weight = np.exp((q[i, action] - best) / temperature[i])
+                elif q[i, action] == best:
+                    weight = 1.0
+            weights[action] = weight
+            total += weight
+        explored[i] = uniforms[i, 0] < epsilon[i]
+        target = uniforms[i, 1] * (count if explored[i] else total)
+        chosen = -1
+        for action in range(q.shape[1]):
+            if legal[i, action]:
+                weight = 1.0 if explored[i] else weights[action]
+                if weight > 0.0:  # rounding may leave `target` just above 0 at the end
+                    chosen = action
+                target -= weight
+                if target < 0.0 and chosen == action:
+                    break
+        actions[i] = chosen
+        probabilities[i] = epsilon[i] / count + (1.0 - epsilon[i]) * weights[chosen] / total
+
+
+def draw(
+    q: np.ndarray, legal: np.ndarray, epsilon: np.ndarray, temperature: np.ndarray, rng: Streams
+) -> Decisions:
+    """Draws actions from action values.
+
+    With probability epsilon any legal action, each equally likely; else by softmax(q /
+    temperature), which at temperature 0 is the best action, ties broken evenly.
+
+    Args:
+        q: float32 [B, A], Q(s, a); entries of illegal actions are not read.
+        legal: bool [B, A], at least one True in a row.
+        epsilon, temperature: float64 [B].
+    """
+    rows = len(q)
+    decisions = Decisions(
+        np.empty(rows, np.int32),
+        np.empty(rows, np.float32),
+        np.max(q, axis=1, where=legal, initial=-np.inf).astype(np.float32),
+        np.empty(rows, np.bool_),
+    )
+    weights = np.empty(q.shape[1])
+    _draw(
+        q,
+        legal,
+        epsilon,
+        temperature,
+        rng.uniform(2),
+        weights,
+        decisions.actions,
+        decisions.probabilities,
+        decisions.explored,
+    )
+    return decisions
+
+
+def greedy(q: np.ndarray, legal: np.ndarray, rng: Streams) -> Decisions:
+    """The best action of each row, ties broken evenly; q float32 [B, A], legal bool [B, A]."""
+    zeros = np.zeros(len(q))
+    return draw(q, legal, zeros, zeros, rng)
+
+
+@dataclass(frozen=True)
+class Exploring:
+    """A learned policy that explores, by ply.
+
+    epsilon, temperature: float64 [plies]; entry i holds at ply i, the last one from there on.
+    """
+
+    policy: LearnedPolicy
+    epsilon: np.ndarray
+    temperature: np.ndarray
+
+    def act(self, game: Game, states: np.ndarray, legal: np.ndarray, rng: Streams) -> Decisions:
+        plies = states["ply"]
+        epsilon = self.epsilon[np.minimum(plies, len(self.epsilon) - 1)]
+        temperature = self.temperature[np.minimum(plies, len(self.temperature) - 1)]
+        if (epsilon == 1.0).all():  # nobody asks for the values
+            return uniform_decisions(legal, rng, explored=True)
+        q = self.policy.action_values(game, states, legal)
+        return draw(q, legal, epsilon, temperature, rng)
+
+
+def uniform_decisions(legal: np.ndarray, rng: Streams, explored: bool) -> Decisions:
+    """Any legal action, each equally likely, without an opinion on the value."""
+    rows = len(legal)
+    actions, probabilities = np.empty(rows, np.int32), np.empty(rows, np.float32)
+    uniform_legal(legal, rng.uniform(), actions, probabilities)
+    return Decisions(
+        actions, probabilities, np.full(rows, np.nan, np.float32), np.full(rows, explored)
+    )

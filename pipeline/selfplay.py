@@ -1,0 +1,302 @@
+"""The batched driver: plays many games in lockstep and records every decision. Knows no Ray.
+
+A plain Python loop over the batch kernels of a game. Each turn of the loop moves every running game
+by one ply; a slot whose game has ended takes the next game at once. A player with a single legal
+action is not asked. What happens in a game depends on its own key, the policies in its seats and
+nothing else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from games import CHANCE, TERMINAL, Game
+from pipeline.policies.base import Policy, uniform_decisions
+from pipeline.streams import Streams, mix
+
+
+@dataclass(frozen=True)
+class Results:
+    """How games ended. G games, in the order they were asked for."""
+
+    returns: np.ndarray  # float32 [G, P]
+    plies: np.ndarray  # int32 [G], chance and forced actions included
+    decisions: np.ndarray  # int32 [G], in which a policy was asked
+    hashes: np.ndarray  # uint64 [G], of all actions; equal games have equal hashes
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Every decision of some games, N rows sorted by game and ply. Columns as in docs/traces.md."""
+
+    game: np.ndarray  # int32, index among the games asked for
+    ply: np.ndarray  # int32
+    player: np.ndarray  # int8, who decided
+    policy: np.ndarray  # int8, index among the policies
+    state: np.ndarray  # the game's state_dtype, before the action
+    action: np.ndarray  # int32
+    probability: np.ndarray  # float32, with which it was chosen; NaN = unknown
+    value: np.ndarray  # float32, V(state) for the player as the policy saw it; NaN = none
+    explored: np.ndarray  # bool, drawn uniformly by epsilon
+    reward: np.ndarray  # float32, received from this decision to the player's next one
+    return_: np.ndarray  # float32, undiscounted sum of the rewards from here to the end
+
+    def __len__(self) -> int:
+        return len(self.game)
+
+
+class IllegalAction(RuntimeError):
+    """A policy chose what the rules forbid."""
+
+
+@njit(cache=True)
+def _sort_out(players, legal, actions, deciding, chance):
+    """Who must be asked: rows with a choice, rows of chance. Plays the rows without a choice."""
+    asked = 0
+    drawn = 0
+    for i in range(len(players)):
+        if players[i] == CHANCE:
+            chance[drawn] = i
+            drawn += 1
+            continue
+        count = 0
+        only = 0
+        for action in range(legal.shape[1]):
+            if legal[i, action]:
+                count += 1
+                only = action
+        if count == 1:
+            actions[i] = only
+        else:
+            deciding[asked] = i
+            asked += 1
+    return asked, drawn
+
+
+@njit(cache=True)
+def _draw_outcomes(probabilities, uniforms, rows, actions):
+    for i in range(len(rows)):
+        left = uniforms[i, 0]
+        for outcome in range(probabilities.shape[1]):
+            if probabilities[i, outcome] > 0.0:
+                actions[rows[i]] = outcome
+                left -= probabilities[i, outcome]
+                if left < 0.0:
+                    break
+
+
+@njit(cache=True)
+def _advance(players, actions, hashes, ended):
+    """Adds the actions just played to the hashes; lists the rows that have ended."""
+    count = 0
+    for i in range(len(players)):
+        hashes[i] = mix(hashes[i] + np.uint64(actions[i]) + np.uint64(0x9E3779B97F4A7C15))
+        if players[i] == TERMINAL:
+            ended[count] = i
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def _credit(game, player, so_far, final, reward, return_):
+    """Rewards between a player's own decisions; rows are sorted by game and ply."""
+    later = np.zeros(final.shape[1], np.float32)
+    for i in range(len(game) - 1, -1, -1):
+        if i == len(game) - 1 or game[i + 1] != game[i]:
+            later[:] = final[game[i]]
+        who = player[i]
+        reward[i] = later[who] - so_far[i, who]
+        return_[i] = final[game[i], who] - so_far[i, who]
+        later[who] = so_far[i, who]
+
+
+@njit(cache=True)
+def _first_illegal(legal, actions):
+    for i in range(len(actions)):
+        if not 0 <= actions[i] < legal.shape[1] or not legal[i, actions[i]]:
+            return i
+    return -1
+
+
+class _Recorder:
+    """Rows in the order they were decided, in columns that double when full."""
+
+    def __init__(self, game: Game, games: int):
+        capacity = max(1024, 8 * games)
+        self._columns = {
+            "game": np.empty(capacity, np.int32),
+            "turn": np.empty(capacity, np.int32),  # how many decisions the game had before
+            "player": np.empty(capacity, np.int8),
+            "policy": np.empty(capacity, np.int8),
+            "state": np.empty(capacity, game.state_dtype),
+            "action": np.empty(capacity, np.int32),
+            "probability": np.empty(capacity, np.float32),
+            "value": np.empty(capacity, np.float32),
+            "explored": np.empty(capacity, np.bool_),
+        }
+        self._rows = 0
+
+    def add(self, count: int, **columns) -> None:
+        end = self._rows + count
+        while end > len(self._columns["game"]):
+            for name, column in self._columns.items():
+                self._columns[name] = np.concatenate([column, np.empty_like(column)])
+        for name, values in columns.items():
+            self._columns[name][self._rows : end] = values
+        self._rows = end
+
+    def sorted(self, game: Game, results: Results) -> Traces:
+        columns = {name: column[: self._rows] for name, column in self._columns.items()}
+        # The place of a row is known without sorting: games before it, decisions before it.
+        starts = np.concatenate([[0], np.cumsum(results.decisions)[:-1]])
+        order = np.empty(self._rows, np.int64)
+        order[starts[columns["game"]] + columns.pop("turn")] = np.arange(self._rows)
+        columns = {name: column[order] for name, column in columns.items()}
+        reward, return_ = np.empty((2, self._rows), np.float32)
+        so_far = game.returns_of(columns["state"])
+        _credit(columns["game"], columns["player"], so_far, results.returns, reward, return_)
+        return Traces(ply=columns["state"]["ply"].copy(), reward=reward, return_=return_, **columns)
+
+
+def play_games(
+    game: Game,
+    policies: Sequence[Policy],
+    seatings: np.ndarray,
+    keys: np.ndarray,
+    batch: int = 1024,
+    opening_plies: int = 0,
+    record: bool = True,
+) -> tuple[Results, Traces | None]:
+    """Plays one game per key to its end.
+
+    Args:
+        game: what is played.
+        policies: whoever may sit down.
+        seatings: integers [G, P], index of the policy in each seat of each game.
+        keys: uint64 [G], from `streams.game_keys`; a game's key decides its start, its chance and
+            every draw of its policies. Games with equal keys have equal openings.
+        batch: how many games run at once; changes the speed and, but for the rounding of a
+            network's values, nothing else.
+        opening_plies: before this ply all players choose evenly among their legal actions.
+        record: whether to return the decisions too.
+
+    Returns:
+        (results, traces); traces is None unless recorded.
+
+    Raises:
+        IllegalAction: a policy chose an action that the legal mask forbids.
+    """
+    count = len(keys)
+    results = Results(
+        np.empty((count, game.num_players), np.float32),
+        np.empty(count, np.int32),
+        np.zeros(count, np.int32),
+        np.empty(count, np.uint64),
+    )
+    recorder = _Recorder(game, count) if record else None
+    seatings = np.ascontiguousarray(seatings, np.int8)
+    only = int(seatings[0, 0]) if count and (seatings == seatings[0, 0]).all() else None
+
+    slots = min(batch, count)
+    index = np.arange(slots)  # which game runs in each slot
+    started = slots
+    states = game.initial_states(keys[:slots])
+    keys_of = keys[:slots].copy()
+    seats = seatings[:slots].copy()
+    turns = np.zeros(slots, np.int32)
+    hashes = np.zeros(slots, np.uint64)
+    actions = np.zeros(slots, np.int32)
+    legal = np.empty((slots, game.num_actions), np.bool_)
+    deciding, chance, ended = np.empty((3, slots), np.int64)
+
+    while slots:
+        states, legal, actions = states[:slots], legal[:slots], actions[:slots]
+        game.legal_actions(game.rules, states, legal)
+        asked, drawn = _sort_out(states["player"], legal, actions, deciding, chance)
+
+        if drawn:
+            rows = chance[:drawn]
+            uniforms = Streams(keys_of[rows], states["ply"][rows]).uniform()
+            _draw_outcomes(game.chance_of(states[rows]), uniforms, rows, actions)
+
+        for who, rows in _by_policy(deciding[:asked], states, seats, only, opening_plies):
+            some = states[rows]
+            choices = legal[rows]
+            rng = Streams(keys_of[rows], some["ply"])
+            if who < 0:
+                decisions = uniform_decisions(choices, rng, explored=True)
+            else:
+                decisions = policies[who].act(game, some, choices, rng)
+            _check_legal(game, policies, who, some, choices, decisions.actions)
+            actions[rows] = decisions.actions
+            if recorder is not None:
+                recorder.add(
+                    len(some),
+                    game=index[rows],
+                    turn=turns[rows],
+                    player=some["player"],
+                    policy=who,
+                    state=some,
+                    action=decisions.actions,
+                    probability=decisions.probabilities,
+                    value=decisions.values,
+                    explored=decisions.explored,
+                )
+            turns[rows] += 1
+
+        game.step(game.rules, states, actions)
+        over = _advance(states["player"], actions, hashes[:slots], ended)
+        if over:
+            rows = ended[:over]
+            done = index[rows]
+            results.returns[done] = game.returns_of(states[rows])
+            results.plies[done] = states["ply"][rows]
+            results.decisions[done] = turns[rows]
+            results.hashes[done] = hashes[rows]
+            fresh = np.arange(started, min(started + over, count))
+            started += len(fresh)
+            into, gone = rows[: len(fresh)], rows[len(fresh) :]
+            if len(fresh):
+                index[into], turns[into], hashes[into] = fresh, 0, 0
+                keys_of[into], seats[into] = keys[fresh], seatings[fresh]
+                states[into] = game.initial_states(keys[fresh])
+            if len(gone):
+                stay = np.ones(slots, np.bool_)
+                stay[gone] = False
+                slots -= len(gone)
+                for array in (index, turns, hashes, keys_of, seats, states):
+                    array[:slots] = array[: len(stay)][stay]
+    return results, recorder.sorted(game, results) if recorder is not None else None
+
+
+def _by_policy(deciding, states, seats, only, opening_plies):
+    """Yields (policy, rows); policy -1 is the random opening."""
+    if len(deciding) and opening_plies:
+        opening = states["ply"][deciding] < opening_plies
+        if opening.any():
+            yield -1, deciding[opening]
+            deciding = deciding[~opening]
+    if not len(deciding):
+        return
+    if only is not None:
+        # A slice where it can be: views instead of copies of every row.
+        yield only, slice(0, len(states)) if len(deciding) == len(states) else deciding
+        return
+    whose = seats[deciding, states["player"][deciding]]
+    for who in np.unique(whose):
+        yield int(who), deciding[whose == who]
+
+
+def _check_legal(game, policies, who, states, legal, actions) -> None:
+    row = _first_illegal(legal, actions)
+    if row >= 0:
+        words = [
+            game.action_to_text(game.rules, int(action)) for action in np.nonzero(legal[row])[0]
+        ]
+        raise IllegalAction(
+            f"policy {type(policies[who]).__name__} chose action {actions[row]} in the position\n"
+            f"{game.state_to_text(game.rules, states[row])}\nwhere only these are legal: "
+            f"{', '.join(words)}"
+        )
