@@ -53,7 +53,7 @@ bench: $(STAMP)  ## the figures of the README, peers beside us in one run
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 ui: $(STAMP)  ## the MLflow dashboard on the runs under ROOT (allow it 10 to 60 seconds)
-	@$(BIN)/selfplay ui root=$(ROOT) $(ARGS)
+	@$(BIN)/selfplay ui --root $(ROOT) $(ARGS)
 
 fmt: $(STAMP)  ## format the code
 	@$(BIN)/ruff check --quiet --fix .; $(BIN)/ruff format --quiet .

@@ -150,13 +150,10 @@ def state_to_text(rules, state) -> str:
 
 
 def state_from_text(rules, text: str) -> np.ndarray:
-    """Reads `state_to_text`, or the columns played from the empty board such as "33241" ("" = start;
-    columns from the eleventh on are the letters a, b, ..)."""
+    """Reads `state_to_text`, or the columns played from the empty board such as "33241" ("" is the
+    start; columns from the eleventh on are the letters a, b, ..)."""
     lines = text.strip().splitlines()
-    if len(lines) > 1:
-        state = _from_drawing(rules, lines)
-    else:
-        state = _from_columns(rules, text.strip())
+    state = _from_drawing(rules, lines) if len(lines) > 1 else _from_columns(rules, text.strip())
     if state is None:
         raise ValueError(
             f"{text!r} is no position of this game; expected the columns played from the empty "
@@ -201,8 +198,8 @@ def _from_drawing(rules, lines) -> np.ndarray | None:
         return None
     over = _has_run(rules, np.uint64(last)) or count == rules.width * rules.height
     state["player"] = TERMINAL if over else count % 2
-    said = [line.rstrip() for line in lines[rules.height + 1 :]]
-    if said and said != state_to_text(rules, state[0]).splitlines()[rules.height + 1 :]:
+    said = [line.rstrip() for line in lines[rules.height :]]
+    if said != state_to_text(rules, state[0]).splitlines()[rules.height :][: len(said)]:
         return None
     return state
 
@@ -236,14 +233,15 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
     Raises:
         ValueError: the board needs more than 64 bits, or k does not fit on it.
     """
-    if width < 1 or height < 1 or width > len(_COLUMN_DIGITS) or width * (height + 1) > 64:
+    if width < 1 or height < 1 or width == height == 1 or width * (height + 1) > 64:
         raise ValueError(
-            f"a board of width {width} and height {height} does not fit: width and height must be "
-            f"at least 1 and width * (height + 1) at most 64, got {width * (height + 1)}"
+            f"a board of width {width} and height {height} does not fit game k_in_a_row: width and "
+            f"height must be at least 1, one of them at least 2, and width * (height + 1) at most "
+            f"64, got {width * (height + 1)}"
         )
     if not 2 <= k <= max(width, height):
         raise ValueError(
-            f"k of game k_in_a_row must lie in 2..{max(2, width, height)} on a {width} x {height} "
+            f"k of game k_in_a_row must lie in 2..{max(width, height)} on a {width} x {height} "
             f"board, got {k}"
         )
     cells = [

@@ -75,7 +75,7 @@ def returns(rules, states, out):
 
 @njit(cache=True)
 def perfect(rules, states, mask, uniforms, actions):
-    """Leaves a distance to the target that max_step + 1 divides, where it can; else a random step."""
+    """Leaves a distance to the target that max_step + 1 divides, if it can; else a random step."""
     for i in range(len(states)):
         room = rules.target - states[i]["sum"]
         step = room % (rules.max_step + 1)
@@ -93,7 +93,7 @@ def state_to_text(rules, state) -> str:
 
 
 def state_from_text(rules, text: str) -> np.ndarray:
-    """Reads `state_to_text`, or a bare sum such as "57": player 0 to move, or won if at the target."""
+    """Reads `state_to_text`, or a bare sum such as "57": player 0 to move, or to have won."""
     expected = (
         f"{text!r} is no position of this game; expected a sum from 0 to {rules.target} such as "
         f"'57', or 'sum 57 of {rules.target}, player 0 to move, ply 10'"
@@ -112,8 +112,9 @@ def state_from_text(rules, text: str) -> np.ndarray:
             raise ValueError(expected)
         total, target, player, ply = (int(full[group]) for group in (1, 2, 3, 5))
         over = full[4] == "has won"
-        reachable = target == rules.target and ply <= total <= ply * rules.max_step
-        if not reachable or over != (total == target) or player != (ply - over) % 2:
+        # The ply may be too low for the sum: a bare sum is a position that was set up.
+        possible = target == rules.target and ply <= total
+        if not possible or over != (total == target) or player != (ply - over) % 2:
             raise ValueError(expected)
     if total > rules.target:
         raise ValueError(expected)
@@ -160,8 +161,9 @@ def make(target: int = 100, max_step: int = 10) -> Game:
         afterstates["sum"] = sums
         afterstates["player"] = np.where(sums == target, TERMINAL, 1)
         afterstates["ply"] = 1
-        states = np.zeros(np.count_nonzero(~won), STATE)
-        states["sum"] = sums[~won]
+        choice = ~won & (sums < target - 1)  # the last step but one leaves a single action
+        states = np.zeros(np.count_nonzero(choice), STATE)
+        states["sum"] = sums[choice]
         optimal = (target - states["sum"][:, None] - np.arange(1, max_step + 1)) % (
             max_step + 1
         ) == 0
@@ -194,5 +196,5 @@ def make(target: int = 100, max_step: int = 10) -> Game:
         state_to_json=state_to_json,
         scripted={"perfect": perfect},
         zero_sum=True,
-        solution=solution,
+        solution=solution if max_step > 1 else None,
     )

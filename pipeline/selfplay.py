@@ -76,7 +76,7 @@ def _sort_out(players, legal, actions, deciding, chance):
 
 
 @njit(cache=True)
-def _draw_outcomes(probabilities, uniforms, rows, actions):
+def draw_outcomes(probabilities, uniforms, rows, actions):
     for i in range(len(rows)):
         left = uniforms[i, 0]
         for outcome in range(probabilities.shape[1]):
@@ -125,7 +125,7 @@ class _Recorder:
 
     def __init__(self, game: Game, games: int):
         capacity = max(1024, 8 * games)
-        self._columns = {
+        self._columns: dict[str, np.ndarray] = {
             "game": np.empty(capacity, np.int32),
             "turn": np.empty(capacity, np.int32),  # how many decisions the game had before
             "player": np.empty(capacity, np.int8),
@@ -219,7 +219,7 @@ def play_games(
         if drawn:
             rows = chance[:drawn]
             uniforms = Streams(keys_of[rows], states["ply"][rows]).uniform()
-            _draw_outcomes(game.chance_of(states[rows]), uniforms, rows, actions)
+            draw_outcomes(game.chance_of(states[rows]), uniforms, rows, actions)
 
         for who, rows in _by_policy(deciding[:asked], states, seats, only, opening_plies):
             some = states[rows]

@@ -1,10 +1,12 @@
 """Random numbers that belong to a game, not to a process.
 
 Every number is a pure function of (key of the game, ply, how many were drawn at that ply), so a
-game is the same whichever actor plays it, beside whichever other games, however often it is retried.
-Source of the mixing function: D. Stafford's variant 13 of the MurmurHash3 finalizer, as used by
-SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+game is the same whichever actor plays it, beside whichever other games, however often it is
+retried. Source of the mixing function: D. Stafford's variant 13 of the MurmurHash3 finalizer, as
+used by SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 """
+
+import hashlib
 
 import numpy as np
 from numba import njit
@@ -42,7 +44,8 @@ def _keys(words, indices, out):
 
 def game_keys(seed: int, purpose: str, generation: int, indices) -> np.ndarray:
     """uint64 [N]: one key per game index, distinct for each seed, purpose and generation."""
-    words = [seed, int.from_bytes(purpose.encode()[:8], "little"), generation]
+    name = hashlib.blake2b(purpose.encode(), digest_size=8).digest()
+    words = [seed, int.from_bytes(name, "little"), generation]
     indices = np.asarray(indices, np.uint64)
     out = np.empty(len(indices), np.uint64)
     _keys(np.array([word % 2**64 for word in words], np.uint64), indices, out)

@@ -1,4 +1,4 @@
-"""Policies from values of afterstates: step every legal action of the batch, evaluate them together.
+"""Policies from values of afterstates: step every legal action of a batch, evaluate all at once.
 
 The value of an afterstate is the return of the decision that led to it, so Q(s, a) is V(the state
 right after a). An action that ends the game is worth what the rules pay, whatever V says.
@@ -78,7 +78,7 @@ def _unique_rows(words, slots, firsts, inverse):
 
 
 def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows of a float32 [N, W] array differ bit for bit.
+    """Which rows of a float32 or uint32 [N, W] array differ bit for bit.
 
     Returns (firsts int64 [U], inverse int64 [N]) with rows[firsts][inverse] == rows, in order of
     first appearance. Linear in N * W.
@@ -91,10 +91,14 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class ValueFunction(Protocol):
-    """V of observations."""
+    """V of observations, and what it is made of."""
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
         """float32 [N, F] -> float32 [N]."""
+        ...
+
+    def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """Plain JSON, and named arrays."""
         ...
 
 
@@ -133,4 +137,4 @@ class AfterstatePolicy:
         return greedy(self.action_values(game, states, legal), legal, rng)
 
     def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
-        return self.value.to_parts()  # type: ignore[attr-defined]
+        return self.value.to_parts()

@@ -1,0 +1,74 @@
+"""Where tasks run: in this process, or on Ray (`pipeline.actors`). Both give the same results."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numba
+from threadpoolctl import threadpool_limits
+
+from pipeline.config import ClusterConfig
+
+
+class Task(Protocol):
+    """A pure function with its arguments; see `pipeline.work`."""
+
+    def run(self) -> Any: ...
+
+
+class Backend(AbstractContextManager, Protocol):
+    """Runs tasks: players' in parallel, the learner's one at a time."""
+
+    @property
+    def players(self) -> int:
+        """How many tasks run at once."""
+        ...
+
+    def play(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        """Runs independent tasks, yields (index, result) as each is done.
+
+        Raises:
+            whatever a task raises, at once.
+        """
+        ...
+
+    def learn(self, task: Task) -> Any:
+        """Runs one task where the learner lives."""
+        ...
+
+
+def one_thread() -> None:
+    """Keeps this process's numerical libraries to one thread each: two busy processes with two
+    threads each on two cores run many times slower than with one, and sums come out the same."""
+    threadpool_limits(1)
+    numba.set_num_threads(1)
+
+
+class Serial:
+    """Everything in this process, one after the other."""
+
+    players = 1
+
+    def __enter__(self) -> "Serial":
+        self._limits = threadpool_limits(1)
+        numba.set_num_threads(1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._limits.restore_original_limits()
+
+    def play(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+        for index, task in enumerate(tasks):
+            yield index, task.run()
+
+    def learn(self, task: Task) -> Any:
+        return task.run()
+
+
+def make_backend(config: ClusterConfig) -> Backend:
+    """The backend that the configuration asks for; enter it to start it."""
+    if config.kind == "serial":
+        return Serial()
+    from pipeline.actors import RayBackend
+
+    return RayBackend(config)

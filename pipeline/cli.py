@@ -1,0 +1,93 @@
+"""The command `selfplay`: train, evaluate, traces, runs, ui.
+
+`train` and `evaluate` take Hydra overrides (key=value); the others plain options.
+"""
+
+import os
+import re
+import sys
+
+from pipeline.errors import UserError
+
+_VERBS = {
+    "train": "an agent teaches itself a game, generation after generation",
+    "evaluate": "plays a run's policy against baselines, generations and other runs",
+    "traces": "summary, replay, check and export of the recorded games",
+    "runs": "lists runs, says what is missing, rebuilds reports, sends numbers to MLflow",
+    "ui": "opens the MLflow dashboard on the runs of a folder",
+}
+
+
+def main() -> None:
+    """Runs one verb. Exit code 2 and one sentence if something is the user's to put right."""
+    verb, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
+    if verb not in _VERBS:
+        print("usage: selfplay VERB ...\n\nverbs:")
+        for name, words in _VERBS.items():
+            print(f"  {name:<10} {words}")
+        print("\n`selfplay VERB --help` explains a verb.")
+        sys.exit(0 if verb in ("--help", "-h", "help") else 2)
+    sys.argv = [f"selfplay {verb}", *rest]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own report
+    try:
+        _run(verb, rest)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command with the name of its run goes on", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # as in `selfplay runs list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except UserError as error:
+        _refuse(str(error))
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in ("hydra", "omegaconf"):
+            raise
+        _refuse(_hydra_sentence(error))
+
+
+def _run(verb: str, rest: list[str]) -> None:
+    if verb == "train":
+        from pipeline import hydra_train
+
+        hydra_train.main()
+    elif verb == "evaluate":
+        from pipeline import evaluate
+
+        evaluate.main()
+    elif verb == "traces":
+        from pipeline import traces_cli
+
+        traces_cli.main(rest)
+    elif verb == "runs":
+        from pipeline import runs_cli
+
+        runs_cli.main(rest)
+    else:
+        from pipeline import ui
+
+        ui.main(rest)
+
+
+def _refuse(sentence: str) -> None:
+    print(f"error: {sentence}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _hydra_sentence(error: Exception) -> str:
+    """Hydra's message without its advice to append unknown keys, which is refused as well."""
+    text = " ".join(str(error).split())
+    unknown = re.search(r"Could not override '([^']+)'", text)
+    if unknown:
+        return (
+            f"there is no key {unknown[1]!r} in the configuration; "
+            "`selfplay train --cfg job` prints all keys"
+        )
+    choice = re.search(
+        r"Could not find '([^']+)/([^']+)' Available options in '[^']+': (.*?)(?: Config search|$)",
+        text,
+    )
+    if choice:
+        return f"{choice[1]} must be one of {', '.join(choice[3].split())}, got {choice[2]!r}"
+    if type(error).__name__ == "OverrideParseException":
+        return f"cannot read the overrides: {text.split(' See https')[0]}; expected key=value"
+    return text.replace("Set the environment variable HYDRA_FULL_ERROR=1", "").strip()

@@ -1,0 +1,339 @@
+"""The configuration as dataclasses: what Hydra composes is checked against these, once, here.
+
+An unknown key, a wrong type, a value out of range or a contradiction raises ConfigError with one
+sentence before anything starts. `conf/` has the defaults and explains every key.
+"""
+
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from omegaconf import MISSING, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from games import Game, make_game
+from pipeline.errors import ConfigError
+from pipeline.policies.scripted import baseline_names
+
+CONF = str(Path(__file__).resolve().parent / "conf")  # where Hydra finds the YAML files
+
+
+def _within(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    if not low <= value <= high:
+        bound = f"in {low}..{high}" if high < float("inf") else f"at least {low}"
+        raise ConfigError(f"{name} must be {bound}, got {value}")
+
+
+def _one_of(name: str, value: str, options: tuple[str, ...]) -> None:
+    if value not in options:
+        raise ConfigError(f"{name} must be one of {', '.join(options)}, got {value!r}")
+
+
+@dataclass
+class Stage:
+    """A schedule's values from some generation on, until the next stage."""
+
+    from_generation: int = MISSING
+    by_ply: list[float] = MISSING  # entry i at ply i; the last one from there on
+
+
+def stage_for(stages: list[Stage], generation: int) -> list[float]:
+    """The values that hold in a generation (from 1)."""
+    return [stage for stage in stages if stage.from_generation <= generation][-1].by_ply
+
+
+@dataclass
+class PolicyConfig:
+    """How the learned policies explore in self-play."""
+
+    epsilon: list[Stage] = MISSING
+    temperature: list[Stage] = MISSING
+
+    def __post_init__(self) -> None:
+        for name, stages, high in (
+            ("policy.epsilon", self.epsilon, 1.0),
+            ("policy.temperature", self.temperature, float("inf")),
+        ):
+            starts = [stage.from_generation for stage in stages]
+            if not starts or starts[0] != 1 or starts != sorted(set(starts)):
+                raise ConfigError(
+                    f"{name} must be a list of stages with rising from_generation, the first 1, "
+                    f"got from_generation {starts}"
+                )
+            for stage in stages:
+                if not stage.by_ply:
+                    raise ConfigError(f"{name}: by_ply needs at least one value, got []")
+                for value in stage.by_ply:
+                    _within(f"{name}.by_ply", value, 0.0, high)
+
+
+@dataclass
+class OpponentsConfig:
+    """Who sits in the other seats during self-play, by weight."""
+
+    weights: dict[str, float] = MISSING  # "self", "past", or the name of a baseline
+    past: int = 4  # how many past generations to draw from when "past" has a weight
+
+    def __post_init__(self) -> None:
+        for name, weight in self.weights.items():
+            _within(f"opponents.weights.{name}", weight, 0.0)
+        if sum(self.weights.values()) <= 0:
+            raise ConfigError("opponents.weights must have a positive sum")
+        _within("opponents.past", self.past, 1, 100)
+
+
+@dataclass
+class SelfplayConfig:
+    games: int = MISSING  # per generation
+    games_per_shard: int = MISSING
+    batch: int = MISSING  # games in lockstep
+
+    def __post_init__(self) -> None:
+        _within("selfplay.games", self.games, 1, 2**31 - 1)
+        _within("selfplay.games_per_shard", self.games_per_shard, 1, 10**6)
+        _within("selfplay.batch", self.batch, 1, 2**20)
+
+
+@dataclass
+class EvaluationConfig:
+    games: int = MISSING  # per opponent, spread evenly over the seatings
+    every: int = 1  # evaluate each so many generations, and the last
+    opening_plies: int = MISSING  # random, the same for every seating of a pair
+    baselines: list[str] = MISSING
+    predecessor: bool = True
+    ancestors: int = 2  # sampled past generations
+
+    def __post_init__(self) -> None:
+        _within("evaluation.games", self.games, 1, 10**7)
+        _within("evaluation.every", self.every, 1)
+        _within("evaluation.opening_plies", self.opening_plies, 0, 10**6)
+        _within("evaluation.ancestors", self.ancestors, 0, 100)
+        if len(set(self.baselines)) < len(self.baselines):
+            raise ConfigError(f"evaluation.baselines names one twice: {self.baselines}")
+
+
+@dataclass
+class GateConfig:
+    """What makes the newest policy the champion."""
+
+    rule: str = MISSING  # always | threshold
+    threshold: float = 0.5  # least score against the champion, a draw counting half
+    games: int = 400
+    opening_plies: int = 2
+
+    def __post_init__(self) -> None:
+        _within("gate.opening_plies", self.opening_plies, 0, 10**6)
+        _one_of("gate.rule", self.rule, ("always", "threshold"))
+        _within("gate.threshold", self.threshold, 0.0, 1.0)
+        _within("gate.games", self.games, 1, 10**7)
+
+
+@dataclass
+class TrackingConfig:
+    enabled: bool = True
+    uri: str | None = None  # None: SQLite under the run root
+    experiment: str = "selfplay"
+    register_every: int = 10  # generations between registrations of the champion; the end always
+    patience: float = 20.0  # seconds to wait at the end for a server that is away
+
+    def __post_init__(self) -> None:
+        _within("tracking.register_every", self.register_every, 1)
+        _within("tracking.patience", self.patience, 0.0)
+
+
+@dataclass
+class ClusterConfig:
+    kind: str = MISSING  # ray | serial
+    address: str = "local"  # of Ray: "local" starts one here, "auto" joins the one around
+    actors: int | None = None  # self-play actors; None: one per CPU
+    learner_cpus: int = 0  # what the learner reserves; it works while self-play rests
+    patience: float = 120.0  # seconds without any actor before giving up
+
+    def __post_init__(self) -> None:
+        _one_of("cluster.kind", self.kind, ("ray", "serial"))
+        if self.actors is not None:
+            _within("cluster.actors", self.actors, 1, 100_000)
+            if self.kind == "serial" and self.actors != 1:
+                raise ConfigError(
+                    f"cluster.actors={self.actors} contradicts cluster.kind=serial, which plays in "
+                    "one process; leave cluster.actors out or choose cluster=local"
+                )
+        _within("cluster.learner_cpus", self.learner_cpus, 0)
+        _within("cluster.patience", self.patience, 1.0)
+
+
+@dataclass
+class ValueNetworkConfig:
+    """Learner `value_network`: V of afterstates by a network. docs/learners/value_network.md."""
+
+    name: str = "value_network"
+    targets: str = MISSING  # monte_carlo | one_step
+    discount: float = MISSING
+    sweeps: int = 1  # one_step: how often rows are relabelled and fitted in a generation
+    hidden: list[int] = MISSING
+    output: str = "linear"  # linear | tanh
+    loss: str = "mse"  # mse | mae | huber
+    learning_rate: float = MISSING
+    weight_decay: float = MISSING
+    batch: int = MISSING
+    epochs: int = MISSING
+    held_out: float = 0.2  # share of games, chosen by game
+    warm_start: bool = True
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    symmetries: bool = True
+    device: str = "auto"  # auto | jit | cpu | cuda
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        _one_of("learner.targets", self.targets, ("monte_carlo", "one_step"))
+        _one_of("learner.output", self.output, ("linear", "tanh"))
+        _one_of("learner.loss", self.loss, ("mse", "mae", "huber"))
+        _one_of("learner.device", self.device, ("auto", "jit", "cpu", "cuda"))
+        _within("learner.discount", self.discount, 0.0, 1.0)
+        _within("learner.sweeps", self.sweeps, 1, 1000)
+        for width in self.hidden:
+            _within("learner.hidden", width, 1, 2**16)
+        _within("learner.learning_rate", self.learning_rate, 1e-9, 100.0)
+        _within("learner.weight_decay", self.weight_decay, 0.0, 100.0)
+        _within("learner.batch", self.batch, 1, 2**24)
+        _within("learner.epochs", self.epochs, 1, 10**6)
+        _within("learner.held_out", self.held_out, 0.0, 0.9)
+        _within("learner.window_generations", self.window_generations, 1)
+        _within("learner.window_rows", self.window_rows, 1)
+        _within("learner.threads", self.threads, 1, 1024)
+        if self.targets == "monte_carlo" and self.sweeps > 1:
+            raise ConfigError(
+                f"learner.sweeps={self.sweeps} contradicts learner.targets=monte_carlo, whose "
+                "labels do not change between sweeps; raise learner.epochs instead"
+            )
+
+
+LEARNERS: dict[str, type] = {"value_network": ValueNetworkConfig}
+
+
+@dataclass
+class Config:
+    run: str | None = None  # None: a new name from the game and the time
+    root: str = "runs"
+    seed: int = 1
+    generations: int = MISSING
+    game: dict[str, Any] = field(default_factory=dict)
+    learner: Any = MISSING
+    policy: PolicyConfig = MISSING
+    opponents: OpponentsConfig = MISSING
+    selfplay: SelfplayConfig = MISSING
+    evaluation: EvaluationConfig = MISSING
+    gate: GateConfig = MISSING
+    tracking: TrackingConfig = MISSING
+    cluster: ClusterConfig = MISSING
+
+    def __post_init__(self) -> None:
+        _within("seed", self.seed, 0, 2**63 - 1)
+        _within("generations", self.generations, 1, 9999)
+        if self.run is not None:
+            check_run_name(self.run)
+        game = make_game_from(self.game)
+        known = baseline_names(game)
+        for name in self.evaluation.baselines:
+            _one_of("evaluation.baselines", name, tuple(known))
+        for name in self.opponents.weights:
+            _one_of("opponents.weights", name, ("self", "past", *known))
+        for key, games in (
+            ("evaluation.games", self.evaluation.games),
+            ("gate.games", self.gate.games),
+        ):
+            if games % game.num_players:
+                raise ConfigError(
+                    f"{key} must be a multiple of the {game.num_players} seats of {game.name}, so "
+                    f"that every seating is played equally often, got {games}"
+                )
+
+    @property
+    def game_name(self) -> str:
+        return self.game["name"]
+
+    @property
+    def game_params(self) -> dict[str, Any]:
+        return {key: value for key, value in self.game.items() if key != "name"}
+
+
+def check_run_name(name: str) -> None:
+    """Refuses names that are not a plain folder name.
+
+    Raises:
+        ConfigError: a name with anything but letters, digits, ".", "_", "-", or starting with "."
+    """
+    plain = name.isascii() and all(letter.isalnum() or letter in "._-" for letter in name)
+    if not plain or not name or name[0] in "._-" or len(name) > 100:
+        raise ConfigError(
+            f"run must be a name of letters, digits, '.', '_' and '-' that starts with a letter or "
+            f"digit, got {name!r}"
+        )
+
+
+def make_game_from(section: dict[str, Any]) -> Game:
+    """The game that the section `game` of a configuration describes.
+
+    Raises:
+        ConfigError: there is no such game or parameter, or a value is out of range.
+    """
+    if "name" not in section:
+        raise ConfigError("game.name is missing; choose a game, as in game=sumto100")
+    try:
+        return make_game(**section)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def to_config(composed: dict[str, Any]) -> Config:
+    """Checks a composed configuration (plain dicts and lists) and makes it a Config.
+
+    Raises:
+        ConfigError: with one sentence that names the key.
+    """
+    learner = composed.get("learner") or {}
+    name = learner.get("name") if isinstance(learner, dict) else None
+    if name not in LEARNERS:
+        raise ConfigError(f"learner.name must be one of {', '.join(LEARNERS)}, got {name!r}")
+    schema = OmegaConf.structured(Config)
+    schema.learner = OmegaConf.structured(LEARNERS[name])
+    try:
+        merged = OmegaConf.merge(schema, composed)
+        missing = sorted(OmegaConf.missing_keys(merged))
+        if missing:
+            raise ConfigError(f"{missing[0]} is missing; give it a value, as in {missing[0]}=...")
+        config = OmegaConf.to_object(merged)
+    except OmegaConfBaseException as error:
+        raise ConfigError(sentence(error)) from error
+    assert isinstance(config, Config)
+    return config
+
+
+def sentence(error: OmegaConfBaseException) -> str:
+    """OmegaConf's message in one line, with the full key and a near miss."""
+    first = str(error).splitlines()[0]
+    key = str(error.full_key or error.key or "")
+    near: list[str] = []
+    if error.object_type is not None and hasattr(error.object_type, "__dataclass_fields__"):
+        near = get_close_matches(key.split(".")[-1], error.object_type.__dataclass_fields__, 1)
+    hint = f"; did you mean {near[0]}?" if near and near[0] != key.split(".")[-1] else ""
+    return f"{key}: {first}{hint}" if key else f"{first}{hint}"
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    """The configuration as plain dicts and lists."""
+    return asdict(config)
+
+
+def flatten(section: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested dicts as one level with dotted keys; lists stay values."""
+    flat: dict[str, Any] = {}
+    for key, value in section.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            flat |= flatten(value, f"{name}.")
+        else:
+            flat[name] = value
+    return flat

@@ -1,0 +1,325 @@
+"""The generation loop: self-play, learn, evaluate, gate; once per generation.
+
+    generation g plays with the champion of g - 1, and learns the policy of g
+
+Everything a generation makes is on disk before the next one starts, so a run goes on from any
+point: what is there is verified and kept, what is missing or damaged is made again and comes out
+the same.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipeline import league, traces
+from pipeline.backend import Backend, make_backend
+from pipeline.config import Config, make_game_from, stage_for, to_dict
+from pipeline.errors import ShardError
+from pipeline.policies.store import PolicySource
+from pipeline.progress import Progress
+from pipeline.run import Run, code_version
+from pipeline.selfplay import Results
+from pipeline.tracking import Tracker
+from pipeline.work import FitTask, MatchTask, Setting, ShardDone, ShardTask, SolutionTask
+
+_MATCH_GAMES = 200  # of a match in one task
+
+
+def train(config: Config, parent: str | None = None) -> dict[str, Any]:
+    """Trains the run that the configuration names, from where it stands, to its last generation.
+
+    Args:
+        parent: MLflow run under which a job of a sweep is filed.
+
+    Returns:
+        The numbers of the last generation.
+    """
+    with Run.start(config) as run, Tracker(run, parent) as tracker:
+        done = run.complete()
+        print(_opening(run, done), flush=True)
+        if len(done) <= config.generations:
+            with make_backend(config.cluster) as backend:
+                loop = Loop(run, backend)
+                if not done:
+                    loop.begin()
+                    tracker.wake()
+                for generation in range(max(1, len(done)), config.generations + 1):
+                    record = loop.generation(generation)
+                    tracker.wake()
+                    print(_line(record, config.generations), flush=True)
+        tracker.finish()
+        return run.records()[-1]
+
+
+@dataclass
+class Loop:
+    """One run on one backend."""
+
+    run: Run
+    backend: Backend
+
+    def __post_init__(self) -> None:
+        config = self.run.config
+        self.config = config
+        self.game = make_game_from(config.game)
+        self.setting = Setting(
+            self.run.storage.root, config.game_name, config.game_params, config.seed, code_version()
+        )
+
+    def begin(self) -> None:
+        """Generation 0: the policy that the run starts from, measured but not trained."""
+        source, report = self.backend.learn(self._fit_task(0, (), None))
+        record = self._record(0, source, source, report, {"learner": 0.0}, [])
+        self.run.finish(0, _manifest(source, source, []), record)
+
+    def generation(self, generation: int) -> dict:
+        """Self-play, learn, evaluate, gate. Returns the numbers of the generation."""
+        seconds: dict[str, float] = {}
+        shards = _timed(seconds, "selfplay", lambda: self.shards(generation))
+        source, report = _timed(seconds, "learner", lambda: self.learn(generation, shards))
+        champion = _timed(seconds, "gate", lambda: self.gate(generation, source))
+        record = self._record(generation, source, champion, report, seconds, shards)
+        self.run.finish(generation, _manifest(source, champion, shards), record)
+        return record
+
+    def shards(self, generation: int) -> list[ShardDone]:
+        """The shards of a generation: those on disk, verified, and the missing ones, played."""
+        tasks = self._shard_tasks(generation)
+        there: list[ShardDone | None] = []
+        for task in tasks:
+            try:
+                there.append(task.verified())
+            except ShardError as error:
+                print(f"warning: {error}", file=sys.stderr, flush=True)
+                self.run.storage.delete(task.path)
+                there.append(None)
+        missing = [index for index, shard in enumerate(there) if shard is None]
+        total = sum(tasks[index].count for index in missing)
+        progress = Progress(f"generation {generation}: self-play", total, "games")
+        for which, shard in self.backend.play([tasks[index] for index in missing]):
+            there[missing[which]] = shard
+            progress.add(tasks[missing[which]].count)
+        progress.clear()
+        return [shard for shard in there if shard is not None]
+
+    def _shard_tasks(self, generation: int) -> list[ShardTask]:
+        config = self.config
+        pool = league.opponent_pool(self.run, generation)
+        size = config.selfplay.games_per_shard
+        return [
+            ShardTask(
+                setting=self.setting,
+                path=self.run.shard_path(generation, shard),
+                generation=generation,
+                shard=shard,
+                first=first,
+                count=min(size, config.selfplay.games - first),
+                pool=pool,
+                epsilon=tuple(stage_for(config.policy.epsilon, generation)),
+                temperature=tuple(stage_for(config.policy.temperature, generation)),
+                batch=config.selfplay.batch,
+            )
+            for shard, first in enumerate(range(0, config.selfplay.games, size))
+        ]
+
+    def learn(self, generation: int, shards: list[ShardDone]) -> tuple[PolicySource, dict]:
+        """Fits the next policy to the replay window; a shard that is refused is played again."""
+        window: list[tuple[int, str, str]] = []
+        oldest = max(1, generation + 1 - self.config.learner.window_generations)
+        for each in range(oldest, generation):
+            window += [(each, s["path"], s["sha256"]) for s in self.run.manifest(each)["shards"]]
+        window += [(generation, shard.path, shard.sha256) for shard in shards]
+        task = self._fit_task(generation, tuple(window), self.run.policy(generation - 1))
+        refused: set[str] = set()
+        while True:
+            try:
+                return self.backend.learn(task)
+            except ShardError as error:
+                if not error.path or error.path in refused:
+                    raise
+                print(f"warning: {error}", file=sys.stderr, flush=True)
+                refused.add(error.path)
+                self._replay(error.path)
+
+    def _replay(self, path: str) -> None:
+        """Plays one shard of any generation again."""
+        generation = int(path.split("generation=")[1][:4])
+        tasks = [task for task in self._shard_tasks(generation) if task.path == path]
+        for _ in self.backend.play(tasks):
+            pass
+
+    def _fit_task(self, generation: int, window: tuple, previous: PolicySource | None) -> FitTask:
+        return FitTask(
+            setting=self.setting,
+            path=f"{self.run.folder(generation)}/policy",
+            generation=generation,
+            learner=to_dict(self.config)["learner"],
+            shards=window,
+            previous=previous,
+        )
+
+    def gate(self, generation: int, source: PolicySource) -> PolicySource:
+        """The champion from this generation on."""
+        champion = self.run.champion(generation - 1)
+        row = None
+        if self.config.gate.rule != "always":
+            gate = self.config.gate
+            opponents = [league.Opponent("champion", champion)]
+            rows = self.matches(
+                "gate", generation, source, opponents, gate.games, gate.opening_plies
+            )
+            row = rows[0]
+        return source if league.passes_gate(self.config, row) else champion
+
+    def matches(
+        self,
+        purpose: str,
+        generation: int,
+        source: PolicySource,
+        opponents: list[league.Opponent],
+        games: int,
+        opening_plies: int,
+    ) -> list[dict]:
+        """Plays `games` games against each opponent and sums them up, in order."""
+        size = _MATCH_GAMES - _MATCH_GAMES % self.game.num_players or self.game.num_players
+        tasks = [
+            MatchTask(
+                setting=self.setting,
+                purpose=purpose,
+                generation=generation,
+                match=match,
+                policy=source,
+                opponent=opponent.source,
+                first=first,
+                count=min(size, games - first),
+                opening_plies=opening_plies,
+            )
+            for match, opponent in enumerate(opponents)
+            for first in range(0, games, size)
+        ]
+        progress = Progress(f"generation {generation}: {purpose}", games * len(opponents), "games")
+        parts: dict[tuple[int, int], Results] = {}
+        for index, results in self.backend.play(tasks):
+            parts[tasks[index].match, tasks[index].first] = results
+            progress.add(tasks[index].count)
+        progress.clear()
+        rows = []
+        for match, opponent in enumerate(opponents):
+            own = [parts[key] for key in sorted(parts) if key[0] == match]
+            results = Results(
+                *(
+                    np.concatenate([getattr(part, name) for part in own])
+                    for name in ("returns", "plies", "decisions", "hashes")
+                )
+            )
+            row = league.summarise_match(self.game, opponent.label, opponent.source.name, results)
+            rows.append(row)
+        return rows
+
+    def _record(
+        self,
+        generation: int,
+        source: PolicySource,
+        champion: PolicySource,
+        report: dict,
+        seconds: dict[str, float],
+        shards: list[ShardDone],
+    ) -> dict:
+        """Every number of a generation: a line of metrics.jsonl (docs/architecture.md)."""
+        config = self.config.evaluation
+        evaluated = generation % config.every == 0 or generation == self.config.generations
+        rows: list[dict] = []
+        solution = None
+        start = time.perf_counter()
+        if evaluated:
+            opponents = league.evaluation_opponents(self.run, generation)
+            rows = self.matches(
+                "evaluation", generation, source, opponents, config.games, config.opening_plies
+            )
+            [(_, solution)] = self.backend.play([SolutionTask(self.setting, source)])
+        seconds["evaluation"] = time.perf_counter() - start
+        return {
+            "generation": generation,
+            "time": time.time(),
+            "policy": source.name,
+            "champion": champion.name,
+            "selfplay": _sum_up(shards, seconds.get("selfplay", 0.0)),
+            "learner": report,
+            "evaluation": rows,
+            "solution": solution,
+            "seconds": {name: round(value, 4) for name, value in seconds.items()},
+        }
+
+
+def _timed(seconds: dict[str, float], name: str, work: Callable[[], Any]) -> Any:
+    start = time.perf_counter()
+    result = work()
+    seconds[name] = time.perf_counter() - start
+    return result
+
+
+def _manifest(source: PolicySource, champion: PolicySource, shards: list[ShardDone]) -> dict:
+    return {
+        "policy": source.to_json(),
+        "champion": champion.to_json(),
+        "schema": traces.SCHEMA_VERSION,
+        "shards": [
+            {"path": shard.path, "sha256": shard.sha256, "bytes": shard.bytes, **shard.summary}
+            for shard in shards
+        ],
+    }
+
+
+def _sum_up(shards: list[ShardDone], seconds: float) -> dict | None:
+    """The self-play of a generation in numbers. Rates count what was played in this process."""
+    if not shards:
+        return None
+    total = {
+        key: sum(shard.summary[key] for shard in shards)
+        for key in ("games", "decisions", "plies", "explored", "distinct_games", "illegal")
+    }
+    played = [shard.summary for shard in shards if shard.seconds > 0]
+    return {
+        **total,
+        "longest": max(shard.summary["longest"] for shard in shards),
+        "bytes": sum(shard.bytes for shard in shards),
+        "games_per_second": sum(each["games"] for each in played) / max(seconds, 1e-9),
+        "decisions_per_second": sum(each["decisions"] for each in played) / max(seconds, 1e-9),
+        "shards_found": len(shards) - len(played),
+    }
+
+
+def _opening(run: Run, done: list[int]) -> str:
+    config = run.config
+    words = ", ".join(f"{key} {value}" for key, value in config.game_params.items())
+    where = f"{run.storage.where(run.name)}"
+    start = f"continues after generation {done[-1]}" if done else "starts"
+    return (
+        f"run {run.name} {start}: {config.game_name} ({words}), {config.learner.name}, "
+        f"{config.generations} generations of {config.selfplay.games:,} games, seed {config.seed}\n"
+        f"  in {where}"
+    )
+
+
+def _line(record: dict, generations: int) -> str:
+    """One generation in one line."""
+    play, learner = record["selfplay"], record["learner"]
+    parts = [f"generation {record['generation']:>3}/{generations}"]
+    held_out = learner.get("loss_held_out")
+    loss = learner.get("loss_train") if held_out is None else held_out
+    if loss is not None:
+        parts.append(f"loss {loss:.3f}")
+    for row in record["evaluation"]:
+        if row["opponent"] != "ancestor":
+            parts.append(f"{row['opponent']} {row['score']:.0%}")
+    solution = record["solution"]
+    if solution and "optimal" in solution:
+        parts.append(f"solved {solution['optimal']}/{solution['of']}")
+    if play["games_per_second"]:
+        parts.append(f"{play['games_per_second']:,.0f} games/s")
+    parts.append(f"{sum(record['seconds'].values()):.1f} s")
+    return "  ".join(parts)
