@@ -26,14 +26,23 @@ def _cache_folder() -> Path:
                 digest.update(str(source.relative_to(here.parent)).encode() + b"\0" + text)
     # NUMBA_BOUNDSCHECK is ignored on a warm cache: such a run gets a folder of its own.
     digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "0").encode())
+    name = f"numba-{digest.hexdigest()[:16]}"
     base = os.environ.get("SELFPLAY_CACHE") or Path.home() / ".cache" / "selfplay"
-    folder = Path(base) / f"numba-{digest.hexdigest()[:16]}"
+    folder = Path(base) / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a home that cannot be written, as in a read-only container
-        folder = Path(tempfile.gettempdir()) / f"selfplay-{os.getuid()}" / folder.name
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    # A home that cannot be written, as in a read-only container. A folder of ours in the common
+    # temporary one must be ours alone: numba runs what it finds there.
+    common = Path(tempfile.gettempdir()) / f"selfplay-{os.getuid()}"
+    common.mkdir(mode=0o700, exist_ok=True)
+    if common.stat().st_uid != os.getuid() or common.stat().st_mode & 0o077:
+        return Path(tempfile.mkdtemp(prefix="selfplay-"))
+    (common / name).mkdir(exist_ok=True)
+    return common / name
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:

@@ -48,10 +48,8 @@ class Symmetry(NamedTuple):
 class Solution(NamedTuple):
     """Positions whose right answer is known, for measuring an agent absolutely."""
 
-    states: (
-        np.ndarray
-    )  # [N]: positions in which some action keeps the best result and some loses it
-    optimal: np.ndarray  # bool [N, A]: the actions that keep the best result
+    states: np.ndarray  # [N]: positions that have right answers worth counting
+    optimal: np.ndarray  # bool [N, A]: the right ones, the legal actions with the best result
     afterstates: np.ndarray  # [M]: states right after an own action
     players: np.ndarray  # int32 [M]: whose action it was
     values: np.ndarray  # float32 [M]: that player's exact value

@@ -161,9 +161,8 @@ def make(target: int = 100, max_step: int = 10) -> Game:
         afterstates["sum"] = sums
         afterstates["player"] = np.where(sums == target, TERMINAL, 1)
         afterstates["ply"] = 1
-        choice = ~won & (sums < target - 1)  # the last step but one leaves a single action
-        states = np.zeros(np.count_nonzero(choice), STATE)
-        states["sum"] = sums[choice]
+        states = np.zeros(np.count_nonzero(~won), STATE)
+        states["sum"] = sums[~won]
         optimal = (target - states["sum"][:, None] - np.arange(1, max_step + 1)) % (
             max_step + 1
         ) == 0

@@ -1,0 +1,62 @@
+"""Plays 40 fixed games on small boards and prints one digest of all that the kernels said.
+
+Run as a script under NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK by test_run_modes.py.
+"""
+
+import hashlib
+
+import numba
+import numpy as np
+
+from games import TERMINAL, make_game
+
+PLAYED = (
+    ("sumto", {"target": 23, "max_step": 4}),
+    ("k_in_a_row", {"width": 4, "height": 4, "k": 3}),
+    ("k_in_a_row", {"width": 16, "height": 3, "k": 4}),  # all 64 bits
+    ("k_in_a_row", {"width": 1, "height": 9, "k": 5}),
+)
+
+
+def digest() -> str:
+    said = hashlib.sha256()
+    rng = np.random.default_rng(11)
+    for name, params in PLAYED:
+        game = make_game(name, **params)
+        states = game.initial_states(np.arange(10))
+        over = False
+        while not over:
+            over = (states["player"] == TERMINAL).all()
+            legal = game.legal_of(states)
+            views = [game.observations_of(states, np.full(10, player)) for player in (0, 1)]
+            for array in (states, legal, *views, game.returns_of(states)):
+                said.update(array.tobytes())
+            for script in game.scripted.values():
+                chosen = np.zeros(10, np.int32)
+                script(game.rules, states, legal, rng.random(10), chosen)
+                said.update(chosen.tobytes())
+            actions = np.where(legal, rng.random(legal.shape), -1).argmax(axis=1)
+            states = game.after(states, actions)
+    return said.hexdigest()
+
+
+def bounds_are_checked() -> bool:
+    """Hands `observe` an array that is too small; only for a process that checks bounds."""
+    game = make_game("k_in_a_row", width=4, height=4, k=3)
+    try:
+        game.observe(
+            game.rules,
+            game.initial_states([0]),
+            np.zeros(1, np.int32),
+            np.zeros((1, 2), np.float32),
+        )
+    except IndexError:
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    print(digest())
+    print("jit", "off" if numba.config.DISABLE_JIT else "on")
+    if numba.config.BOUNDSCHECK:
+        print("bounds", "checked" if bounds_are_checked() else "not checked")
