@@ -87,6 +87,7 @@ def test_a_home_that_cannot_be_written_moves_the_folder_to_the_temporary_ones(
     package, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(games, "__file__", str(package / "__init__.py"))
+    (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(games.tempfile, "tempdir", str(tmp_path / "temporary"))
     usual = games._cache_folder()
     (tmp_path / "file").write_text("")
@@ -94,3 +95,6 @@ def test_a_home_that_cannot_be_written_moves_the_folder_to_the_temporary_ones(
     other = games._cache_folder()
     assert other.name == usual.name and other.is_dir()
     assert other.is_relative_to(tmp_path / "temporary")
+    # One that others can write to is not trusted: numba runs what it finds in its cache.
+    (tmp_path / "temporary" / other.parent.name).chmod(0o777)
+    assert games._cache_folder().parent == tmp_path / "temporary"
