@@ -38,6 +38,8 @@ class Actor:
     """Runs tasks in a process of its own, one thread each."""
 
     def __init__(self) -> None:
+        for library in ("OMP", "OPENBLAS", "MKL"):  # for what is loaded later
+            os.environ[f"{library}_NUM_THREADS"] = "1"
         one_thread()
 
     def ping(self) -> int:
@@ -45,6 +47,14 @@ class Actor:
 
     def run(self, task: Task) -> Any:
         return task.run()
+
+
+class SelfPlayActor(Actor):
+    """Plays; named so that `ps` and `ray list actors` tell it from the learner."""
+
+
+class LearnerActor(Actor):
+    """Learns."""
 
 
 _ActorFailure = (
@@ -80,7 +90,7 @@ class RayBackend:
             cpus = None
             if config.address == "local":
                 cpus = (config.actors or _usable_cpus()) + config.learner_cpus
-            _start(config.address, cpus)
+            start(config.address, cpus)
             self._owns_ray = True
         try:
             self._make_actors()
@@ -99,9 +109,10 @@ class RayBackend:
                 f"{count + config.learner_cpus}, the cluster has {total}; lower cluster.actors"
             )
         # Restarted where there is room, but a lost call is ours to hand on.
-        remote = ray.remote(max_restarts=-1, max_task_retries=0)(Actor)
-        self._actors = [remote.options(num_cpus=1).remote() for _ in range(count)]
-        self._learner = remote.options(num_cpus=config.learner_cpus).remote()
+        options = {"max_restarts": -1, "max_task_retries": 0}
+        player = ray.remote(num_cpus=1, **options)(SelfPlayActor)
+        self._actors = [player.remote() for _ in range(count)]
+        self._learner = ray.remote(num_cpus=config.learner_cpus, **options)(LearnerActor).remote()
         everyone = [*self._actors, self._learner]
         pings = [actor.ping.remote() for actor in everyone]
         ready, waiting = ray.wait(pings, num_returns=len(pings), timeout=config.patience)
@@ -220,7 +231,7 @@ def _usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _start(address: str, cpus: int | None) -> None:
+def start(address: str, cpus: int | None) -> None:
     """Starts or joins a cluster, quietly."""
     try:
         if address == "local":

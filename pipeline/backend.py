@@ -5,9 +5,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numba
+import scipy.linalg.cython_blas  # noqa: F401  (numba's BLAS: loaded before its threads are counted)
 from threadpoolctl import threadpool_limits
-
-from pipeline.config import ClusterConfig
 
 
 class Task(Protocol):
@@ -37,11 +36,15 @@ class Backend(AbstractContextManager, Protocol):
         ...
 
 
-def one_thread() -> None:
+def one_thread() -> threadpool_limits:
     """Keeps this process's numerical libraries to one thread each: two busy processes with two
-    threads each on two cores run many times slower than with one, and sums come out the same."""
-    threadpool_limits(1)
+    threads each on two cores run many times slower than with one, and sums come out the same.
+
+    Returns:
+        What it changed, for `restore_original_limits`.
+    """
     numba.set_num_threads(1)
+    return threadpool_limits(1)
 
 
 class Serial:
@@ -50,8 +53,7 @@ class Serial:
     players = 1
 
     def __enter__(self) -> "Serial":
-        self._limits = threadpool_limits(1)
-        numba.set_num_threads(1)
+        self._limits = one_thread()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,12 +65,3 @@ class Serial:
 
     def learn(self, task: Task) -> Any:
         return task.run()
-
-
-def make_backend(config: ClusterConfig) -> Backend:
-    """The backend that the configuration asks for; enter it to start it."""
-    if config.kind == "serial":
-        return Serial()
-    from pipeline.actors import RayBackend
-
-    return RayBackend(config)

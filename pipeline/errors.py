@@ -39,5 +39,9 @@ class RunError(UserError):
     """A run is missing, locked by another process or was made with another configuration."""
 
 
+class LearningError(UserError):
+    """Learning diverged."""
+
+
 class ClusterError(UserError):
     """Ray or its actors cannot do what the configuration asks for."""

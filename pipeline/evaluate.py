@@ -7,14 +7,13 @@ import hydra
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from pipeline.backend import make_backend
 from pipeline.config import CONF, ClusterConfig, sentence
 from pipeline.errors import ConfigError, UserError
 from pipeline.league import Opponent
 from pipeline.policies.scripted import baseline_names
 from pipeline.policies.store import PolicySource
 from pipeline.run import Run
-from pipeline.train import Loop
+from pipeline.train import Loop, make_backend
 
 
 @dataclass

@@ -149,7 +149,9 @@ class Run:
     def finish(self, generation: int, manifest: dict, record: dict | None = None) -> None:
         """Closes a generation: its numbers, then its manifest."""
         if record is not None:
-            self.storage.append(f"{self.name}/metrics.jsonl", json.dumps(record) + "\n")
+            self.storage.append(
+                f"{self.name}/metrics.jsonl", json.dumps(record, allow_nan=False) + "\n"
+            )
         manifest = {"generation": generation, **manifest, **versions()}
         self.storage.write(
             f"{self.folder(generation)}/manifest.json", json.dumps(manifest, indent=1)

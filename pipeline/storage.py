@@ -112,7 +112,7 @@ class Storage:
             ) from error
 
     def names(self, folder: str = "") -> list[str]:
-        """Names in a folder, sorted, without hidden and temporary ones; [] if there is no folder."""
+        """Names in a folder, sorted, without hidden and temporary ones; [] without a folder."""
         selector = pafs.FileSelector(self._full(folder), allow_not_found=True)
         try:
             infos = self._fs.get_file_info(selector)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from games import CHANCE, TERMINAL, Game
 from pipeline.errors import ShardError, StorageError
-from pipeline.policies.afterstates import unique_rows
+from pipeline.policies.afterstates import unique_states
 from pipeline.selfplay import Results, Traces, draw_outcomes
 from pipeline.storage import Storage
 from pipeline.streams import Streams
@@ -321,9 +321,5 @@ def duplicate_share(window: Window) -> float:
         return 0.0
     states = window.traces.state.copy()
     states["ply"] = 0
-    raw = states.view(np.uint8).reshape(len(states), -1)
-    size = raw.shape[1]
-    words = np.zeros((len(raw), -(-size // 4) * 4), np.uint8)
-    words[:, :size] = raw
-    firsts, _ = unique_rows(words.view(np.uint32))
+    firsts, _ = unique_states(states)
     return 1.0 - len(firsts) / len(states)

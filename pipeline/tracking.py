@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +37,7 @@ _QUIET = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
@@ -164,14 +166,15 @@ class Sender:
             self._connect()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            page = report.build(self._run)
+            pngs = figures.run_figures(self._game, records)
+            page = report.build(self._run, pngs)
             self._run.storage.write(f"{self._run.name}/report.html", page)
-            (folder / "report.html").write_text(page)
+            (folder / "report.html").write_text(page, encoding="utf-8")
             (folder / "config.yaml").write_bytes(
                 self._run.storage.read(f"{self._run.name}/config.yaml")
             )
             (folder / "figures").mkdir()
-            for stem, png in figures.run_figures(self._game, records).items():
+            for stem, png in pngs.items():
                 (folder / "figures" / f"{stem}.png").write_bytes(png)
             frames = [self._frame(record["generation"]) for record in records]
             pictures = [frame for frame in frames if frame is not None]
@@ -242,7 +245,7 @@ class Sender:
                 data = self._run.storage.read(f"{self._run.folder(generation)}/policy/{file}")
                 (Path(name) / file).write_bytes(data)
             self._client.log_artifacts(self._id, name, f"policies/{generation:04d}")
-        picture = figures.value_bars(self._solution, record) if self._solution else None
+        picture = figures.value_bars(self._solution, record, figures.game_title(self._game))
         if picture is not None:
             path = f"{self._run.folder(generation)}/values.png"
             self._run.storage.write(path, picture)
@@ -384,7 +387,8 @@ def champion_model() -> Any:
             source = PolicySource("champion", folder.name)
             self._policy = load_policy(Storage(str(folder.parent)), source, self._game)
 
-        def predict(self, context: Any, model_input: Any, params: Any = None) -> pd.DataFrame:
+        # Without type hints, because MLflow would take its signature from them.
+        def predict(self, context, model_input, params=None):
             game = self._game
             texts = model_input["state"] if hasattr(model_input, "columns") else model_input
             states = np.concatenate(
@@ -465,8 +469,8 @@ def _main(root: str, name: str, parent: str | None = None) -> None:
     config = run.config.tracking
     import mlflow
 
-    logging.getLogger("mlflow").setLevel(logging.ERROR)
     logging.getLogger("alembic").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="mlflow")
     away = (mlflow.exceptions.MlflowException, OSError)
     sender = Sender(run, parent)
     ending: str | None = None

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from pipeline import league, traces
-from pipeline.backend import Backend, make_backend
-from pipeline.config import Config, make_game_from, stage_for, to_dict
+from pipeline.backend import Backend, Serial
+from pipeline.config import ClusterConfig, Config, make_game_from, stage_for, to_dict
 from pipeline.errors import ShardError
 from pipeline.policies.store import PolicySource
 from pipeline.progress import Progress
@@ -55,6 +55,15 @@ def train(config: Config, parent: str | None = None) -> dict[str, Any]:
         return run.records()[-1]
 
 
+def make_backend(config: ClusterConfig) -> Backend:
+    """The backend that the configuration asks for; enter it to start it."""
+    if config.kind == "serial":
+        return Serial()
+    from pipeline.actors import RayBackend
+
+    return RayBackend(config)
+
+
 @dataclass
 class Loop:
     """One run on one backend."""
@@ -81,8 +90,9 @@ class Loop:
         seconds: dict[str, float] = {}
         shards = _timed(seconds, "selfplay", lambda: self.shards(generation))
         source, report = _timed(seconds, "learner", lambda: self.learn(generation, shards))
-        champion = _timed(seconds, "gate", lambda: self.gate(generation, source))
+        champion, gate = _timed(seconds, "gate", lambda: self.gate(generation, source))
         record = self._record(generation, source, champion, report, seconds, shards)
+        record["gate"] = gate
         self.run.finish(generation, _manifest(source, champion, shards), record)
         return record
 
@@ -162,8 +172,8 @@ class Loop:
             previous=previous,
         )
 
-    def gate(self, generation: int, source: PolicySource) -> PolicySource:
-        """The champion from this generation on."""
+    def gate(self, generation: int, source: PolicySource) -> tuple[PolicySource, dict | None]:
+        """The champion from this generation on, and the match that decided it, if one did."""
         champion = self.run.champion(generation - 1)
         row = None
         if self.config.gate.rule != "always":
@@ -173,7 +183,7 @@ class Loop:
                 "gate", generation, source, opponents, gate.games, gate.opening_plies
             )
             row = rows[0]
-        return source if league.passes_gate(self.config, row) else champion
+        return (source if league.passes_gate(self.config, row) else champion), row
 
     def matches(
         self,

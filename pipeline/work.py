@@ -146,7 +146,7 @@ def _explore(policy: Policy, task: ShardTask) -> Policy:
 
 @dataclass(frozen=True)
 class MatchTask:
-    """Plays some games of a match: `policy` in each seat in turn against `opponent` in the others."""
+    """Plays some games of a match: `policy` in each seat in turn, `opponent` in the others."""
 
     setting: Setting
     purpose: str  # of the random streams, so that gate and evaluation share no game

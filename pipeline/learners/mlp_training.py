@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, LearningError
 from pipeline.policies.mlp import MLP
 
 LOSSES = ("mse", "mae", "huber")
@@ -88,6 +88,11 @@ def train(
     best, kept = np.inf, mlp
     for _ in range(options.epochs):
         curve.train.append(stepper.epoch(rng.permutation(len(rows.targets))))
+        if not np.isfinite(curve.train[-1]):
+            raise LearningError(
+                f"learning diverged in epoch {len(curve.train)} (its loss is {curve.train[-1]}); "
+                f"lower learner.learning_rate ({options.learning_rate}), or choose output=tanh"
+            )
         now = stepper.mlp()
         if len(held_out.targets):
             curve.held_out.append(loss_of(now, held_out, options.loss))

@@ -16,7 +16,7 @@ import numpy as np
 from games import TERMINAL, Game
 from pipeline.config import ValueNetworkConfig
 from pipeline.learners.mlp_training import Curve, Options, Rows, best_device, fresh_mlp, train
-from pipeline.policies.afterstates import AfterstatePolicy
+from pipeline.policies.afterstates import AfterstatePolicy, unique_states
 from pipeline.policies.mlp import MLP
 from pipeline.streams import mix
 from pipeline.targets import monte_carlo_targets, next_own_decision, one_step_targets
@@ -130,18 +130,27 @@ def _greedy_backups(
         next_row = next_own_decision(window.game_id, traces.player)
     last = (next_row < 0) | (afterstates["player"] == TERMINAL)
     at = next_row[~last]
+    rewards = traces.reward.copy()  # to the player's next decision, or the end
     next_values = np.zeros(size, np.float32)
     if len(at):
-        states = traces.state[at]
-        best = np.empty(len(at), np.float32)
-        for start in range(0, len(at), 8192):  # every legal action is stepped: bound the memory
-            some = states[start : start + 8192]
-            legal = game.legal_of(some)
-            q = teacher.action_values(game, some, legal)
-            best[start : start + 8192] = q.max(1)
-        same = traces.player[at] == traces.player[~last]
-        next_values[~last] = np.where(same, best, -best)
-    return one_step_targets(traces.reward, next_values, last, discount)
+        player = traces.player[~last]
+        rows = np.arange(len(at))
+        # To the next decision, which may be the opponent's and come before that.
+        so_far = game.returns_of(traces.state[~last])[rows, player]
+        rewards[~last] = game.returns_of(traces.state[at])[rows, player] - so_far
+        best = _best_values(game, traces.state[at], teacher)
+        next_values[~last] = np.where(traces.player[at] == player, best, -best)
+    return one_step_targets(rewards, next_values, last, discount)
+
+
+def _best_values(game: Game, states: np.ndarray, teacher: AfterstatePolicy) -> np.ndarray:
+    """max_a Q(s, a) float32 [N]; equal states are evaluated once."""
+    firsts, inverse = unique_states(states)
+    best = np.empty(len(firsts), np.float32)
+    for start in range(0, len(firsts), 4096):  # every legal action is stepped: bound the memory
+        some = states[firsts[start : start + 4096]]
+        best[start : start + 4096] = teacher.action_values(game, some, game.legal_of(some)).max(1)
+    return best[inverse]
 
 
 def calibration(predicted: np.ndarray, returns: np.ndarray) -> list[dict[str, float]]:

@@ -90,6 +90,14 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return firsts[:count], inverse
 
 
+def unique_states(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`unique_rows` of states [N] of any dtype."""
+    raw = np.ascontiguousarray(states).view(np.uint8).reshape(len(states), states.dtype.itemsize)
+    words = np.zeros((len(states), -(-raw.shape[1] // 4) * 4), np.uint8)
+    words[:, : raw.shape[1]] = raw
+    return unique_rows(words.view(np.uint32))
+
+
 class ValueFunction(Protocol):
     """V of observations, and what it is made of."""
 

@@ -348,11 +348,6 @@ BROKEN = [
     ),
     (
         SUM,
-        {"solution": lambda: GIVEN._replace(optimal=first_changed(GIVEN.optimal, True))},
-        "in which some legal action loses",
-    ),
-    (
-        SUM,
         {"solution": lambda: GIVEN._replace(optimal=first_changed(GIVEN.optimal, PLUS_ONE))},
         "the legal actions whose afterstates have the best value",
     ),

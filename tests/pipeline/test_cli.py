@@ -1,0 +1,180 @@
+"""The command line as a person meets it: real processes, real files."""
+
+import subprocess
+import sys
+
+import pytest
+
+SMALL = [
+    "game.target=20",
+    "game.max_step=4",
+    "learner.hidden=[16]",
+    "selfplay.games=100",
+    "selfplay.games_per_shard=50",
+    "evaluation.games=20",
+    "generations=2",
+    "cluster=serial",
+    "tracking=none",
+]
+
+
+def selfplay(folder, *arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", "from pipeline.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run named `one`, as a newcomer would have made it."""
+    folder = tmp_path_factory.mktemp("work")
+    done = selfplay(folder, "train", "run=one", *SMALL)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_training_prints_a_line_per_generation_and_writes_only_under_the_root(folder):
+    again = selfplay(folder, "train", "run=two", *SMALL)
+    assert again.stdout.splitlines()[0].startswith("run two starts: sumto")
+    assert sum("generation   " in line for line in again.stdout.splitlines()) == 2
+    assert "Traceback" not in again.stderr
+    assert [path.name for path in folder.iterdir()] == ["runs"]
+
+
+def test_the_same_command_again_has_nothing_left_to_do(folder):
+    again = selfplay(folder, "train", "run=one", *SMALL)
+    assert again.returncode == 0
+    assert "continues after generation 2" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["learner.lrr=3"], "there is no key 'learner.lrr' in the configuration"),
+        (["+learner.lrr=3"], "learner.lrr: Key 'lrr' not in 'ValueNetworkConfig'"),
+        (["learner.epochs=abc"], "learner.epochs: Value 'abc' of type 'str'"),
+        (["learner.epochs=0"], "learner.epochs must be in 1..1000000, got 0"),
+        (["learner.sweeps=3"], "learner.sweeps=3 contradicts learner.targets=monte_carlo"),
+        (["game=chess"], "game must be one of connect_four, connect_three, sumto100, got 'chess'"),
+        (["experiment=none_such"], "experiment must be one of"),
+        (["+game.tarjet=4"], "game sumto has no parameter 'tarjet'"),
+        (["game.target=2"], "target of game sumto must be larger than max_step (10)"),
+        (["run=../away"], "run must be a name of letters"),
+        (["cluster=serial", "cluster.actors=3"], "cluster.actors=3 contradicts cluster.kind"),
+        (["evaluation.games=7"], "evaluation.games must be a multiple of the 2 seats"),
+        (["selfplay.games=[1"], "cannot read the overrides"),
+    ],
+)
+def test_a_wrong_configuration_is_one_sentence_before_anything_starts(
+    tmp_path, arguments, sentence
+):
+    done = selfplay(tmp_path, "train", "tracking=none", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ") and sentence in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_changed_configuration_is_refused(folder):
+    done = selfplay(folder, "train", "run=one", *SMALL, "seed=7")
+    assert done.returncode == 2
+    assert "seed 1 -> 7" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate", "traces", "runs", "ui"])
+def test_every_verb_explains_itself(tmp_path, verb):
+    done = selfplay(tmp_path, verb, "--help")
+    assert done.returncode == 0
+    assert f"selfplay {verb}" in done.stdout
+
+
+def test_traces_are_summed_up_checked_shown_and_exported(folder):
+    summary = selfplay(folder, "traces", "summary", "one").stdout.splitlines()
+    assert len(summary) == 4 and summary[1].split()[:3] == ["1", "2", "100"]
+    assert "4 shards" in selfplay(folder, "traces", "check", "one").stdout
+    game = selfplay(folder, "traces", "show", "one", "--generation", "2", "--game", "51").stdout
+    assert game.startswith("generation 2, game 51\n\nsum 0 of 20, player 0 to move, ply 0")
+    assert "sum 20 of 20, player" in game and game.rstrip().splitlines()[-1].startswith("returns:")
+    out = selfplay(folder, "traces", "export", "one", "--out", "all.parquet")
+    assert "decisions of 2 generations" in out.stdout
+    import duckdb
+
+    rows = duckdb.sql(
+        f'select generation, count(distinct game), min(state_sum), max("return") '
+        f"from '{folder}/all.parquet' group by 1 order by 1"
+    ).fetchall()
+    assert rows == [(1, 100, 0, 1.0), (2, 100, 0, 1.0)]
+    assert (
+        "error: --out must end in"
+        in selfplay(folder, "traces", "export", "one", "--out", "a.txt").stderr
+    )
+
+
+def test_check_names_every_bad_shard(folder):
+    done = selfplay(folder, "train", "run=damaged", *SMALL)
+    assert done.returncode == 0
+    shards = folder / "runs" / "damaged" / "traces"
+    (shards / "generation=0001" / "shard-00000.parquet").write_bytes(b"nonsense")
+    (shards / "generation=0002" / "shard-00001.parquet").unlink()
+    done = selfplay(folder, "traces", "check", "damaged")
+    assert done.returncode == 2
+    assert "2 of 4 shards are bad" in done.stderr
+    assert "generation=0001/shard-00000" in done.stderr
+    assert "generation=0002/shard-00001" in done.stderr
+    assert "missing shard" in selfplay(folder, "runs", "show", "damaged").stdout
+
+
+def test_runs_are_listed_and_shown(folder):
+    listing = selfplay(folder, "runs", "list").stdout
+    assert any(line.split()[0] == "one" and "finished" in line for line in listing.splitlines())
+    shown = selfplay(folder, "runs", "show", "one").stdout
+    assert "generations complete: 2 of 2" in shown and "win_or_random" in shown
+    missing = selfplay(folder, "runs", "show", "nowhere")
+    assert missing.returncode == 2 and "there is no run 'nowhere'" in missing.stderr
+    assert selfplay(folder, "runs", "report", "one").stdout.strip().endswith("report.html")
+
+
+def test_evaluate_plays_baselines_generations_and_other_runs(folder):
+    done = selfplay(
+        folder,
+        "evaluate",
+        "run=one",
+        "against=[random,1,two:2]",
+        "games=40",
+        "cluster=serial",
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[2:]]
+    assert [(row[0], row[1]) for row in rows] == [("random", "40"), ("1", "40"), ("two:2", "40")]
+    for row in rows:
+        assert sum(int(count) for count in row[3:6]) == 40
+    bad = selfplay(folder, "evaluate", "run=one", "against=[nobody]", "cluster=serial")
+    assert bad.returncode == 2 and "neither a baseline" in bad.stderr
+
+
+@pytest.mark.filterwarnings("ignore")  # of mlflow's libraries
+def test_a_sweep_is_a_run_per_job_under_one_parent_with_a_ranked_table(tmp_path):
+    small = [each for each in SMALL if each != "tracking=none"]
+    done = selfplay(tmp_path, "train", "-m", "learner.epochs=1,4", *small)
+    assert done.returncode == 0, done.stderr
+    table = [line for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert len(table) == 3  # a header and a line per job
+    strengths = [float(line.split("|")[4]) for line in table[1:]]
+    assert strengths == sorted(strengths, reverse=True)
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/runs/mlflow.db")
+    found = client.search_runs(["1"])
+    parents = [run for run in found if "sweep" in run.data.tags]
+    jobs = [run for run in found if "mlflow.parentRunId" in run.data.tags]
+    assert len(parents) == 1 and len(jobs) == 2
+    assert {job.data.tags["mlflow.parentRunId"] for job in jobs} == {parents[0].info.run_id}
+    assert all(run.info.status == "FINISHED" for run in found)
+    assert "jobs.md" in {file.path for file in client.list_artifacts(parents[0].info.run_id)}
+
+
+def test_a_sweep_with_one_wrong_job_starts_none(tmp_path):
+    done = selfplay(tmp_path, "train", "-m", "learner.epochs=1,0", *SMALL)
+    assert done.returncode == 2
+    assert "learner.epochs=0" in done.stderr and "must be in 1..1000000" in done.stderr
+    assert not (tmp_path / "runs").exists()

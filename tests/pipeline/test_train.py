@@ -1,0 +1,157 @@
+"""The loop: the same run whatever it runs on, from wherever it goes on."""
+
+import numpy as np
+import pytest
+from small_runs import content, small_config
+
+from games import make_game
+from pipeline import traces
+from pipeline.errors import RunError
+from pipeline.run import Run
+from pipeline.train import train
+
+MIXED = {"opponents__weights": {"self": 0.6, "past": 0.2, "random": 0.2}}
+
+
+def run_of(root, name="run", **overrides) -> Run:
+    train(small_config(root, name, **overrides))
+    return Run.open(str(root), name)
+
+
+def test_a_run_in_one_go_equals_a_run_that_was_continued(tmp_path):
+    whole = run_of(tmp_path, "whole", generations=3, **MIXED)
+    run_of(tmp_path, "parts", generations=1, **MIXED)
+    parts = run_of(tmp_path, "parts", generations=3, **MIXED)
+    assert len(content(whole)) == 4
+    assert content(parts)[:1] + content(parts)[2:] == content(whole)[:1] + content(whole)[2:]
+    # Generation 1 was the last one of its first start; everything but that is the same too.
+    assert content(parts)[1]["shards"] == content(whole)[1]["shards"]
+
+
+@pytest.mark.parametrize("actors", [1, 2, 3])
+def test_traces_and_policies_are_the_same_with_any_number_of_actors(tmp_path, ray_session, actors):
+    serial = run_of(tmp_path, "serial", **MIXED)
+    parallel = run_of(tmp_path, "parallel", cluster__kind="ray", cluster__actors=actors, **MIXED)
+    assert content(parallel) == content(serial)
+
+
+def test_another_seed_gives_another_run(tmp_path):
+    first, second = run_of(tmp_path, "first"), run_of(tmp_path, "second", seed=6)
+    assert content(first)[1]["shards"] != content(second)[1]["shards"]
+
+
+def break_off(run: Run, generation: int) -> None:
+    """Leaves the run as a crash in that generation after self-play would."""
+    for file in ("manifest.json", "policy/policy.json"):
+        run.storage.delete(f"{run.folder(generation)}/{file}")
+
+
+def flip(data: bytes, position: int) -> bytes:
+    return data[:position] + bytes([data[position] ^ 8]) + data[position + 1 :]
+
+
+DAMAGE = {
+    "truncated": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "page bit": lambda data: flip(data, 60),
+    "footer bit": lambda data: flip(data, len(data) - 40),
+    "not parquet": lambda data: b"PAR1 nonsense PAR1",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_shard_is_refused_by_name_and_played_again(tmp_path, capsys, damage):
+    whole = content(run_of(tmp_path, "whole"))
+    run = run_of(tmp_path, "run")
+    path = run.shard_path(2, 1)
+    run.storage.write(path, DAMAGE[damage](run.storage.read(path)))
+    break_off(run, 2)
+    assert content(run_of(tmp_path, "run")) == whole
+    said = capsys.readouterr().err
+    assert "shard-00001.parquet" in said and said.count("warning:") == 1
+
+
+def test_a_foreign_shard_is_refused_by_name_and_played_again(tmp_path, capsys):
+    whole = content(run_of(tmp_path, "whole"))
+    other = run_of(tmp_path, "other", seed=99)
+    run = run_of(tmp_path, "run")
+    run.storage.write(run.shard_path(2, 0), other.storage.read(other.shard_path(2, 0)))
+    break_off(run, 2)
+    assert content(run_of(tmp_path, "run")) == whole
+    assert "belongs to something else" in capsys.readouterr().err
+
+
+def test_a_missing_shard_alone_is_played_again(tmp_path):
+    whole = content(run_of(tmp_path, "whole"))
+    run = run_of(tmp_path, "run")
+    break_off(run, 2)
+    run.storage.delete(run.shard_path(2, 2))
+    kept = (tmp_path / run.shard_path(2, 0)).stat().st_mtime_ns
+    assert content(run_of(tmp_path, "run")) == whole
+    assert (tmp_path / run.shard_path(2, 0)).stat().st_mtime_ns == kept
+
+
+@pytest.mark.parametrize("damage", ["truncated", "page bit"])
+def test_a_shard_damaged_long_after_its_generation_is_played_again(tmp_path, capsys, damage):
+    options = {"generations": 3, "learner__window_generations": 3, **MIXED}
+    whole = content(run_of(tmp_path, "whole", **options))
+    run = run_of(tmp_path, "run", **options)
+    path = run.shard_path(1, 2)
+    run.storage.write(path, DAMAGE[damage](run.storage.read(path)))
+    break_off(run, 3)
+    assert content(run_of(tmp_path, "run", **options)) == whole
+    assert "generation=0001/shard-00002.parquet" in capsys.readouterr().err
+
+
+def test_every_shard_replays_by_the_rules(tmp_path):
+    run = run_of(tmp_path, **MIXED)
+    game = make_game("sumto", target=20, max_step=4)
+    for entry in run.manifest(2)["shards"]:
+        shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
+        from pipeline.traces_cli import _keys
+
+        traces.check(game, shard, _keys(shard), entry["path"])
+
+
+def test_nothing_is_counted_twice(tmp_path):
+    run = run_of(tmp_path)
+    record = run.records()[2]
+    assert record["selfplay"]["games"] == 150
+    assert record["selfplay"]["illegal"] == 0
+    games = np.concatenate(
+        [
+            traces.read_shard(
+                run.storage, make_game("sumto", target=20, max_step=4), entry["path"]
+            ).traces.game
+            for entry in run.manifest(2)["shards"]
+        ]
+    )
+    assert sorted(set(games.tolist())) == list(range(150))
+
+
+def test_a_changed_configuration_is_refused_with_its_keys(tmp_path):
+    run_of(tmp_path)
+    with pytest.raises(RunError, match=r"learner\.epochs 5 -> 7; seed 5 -> 8"):
+        run_of(tmp_path, seed=8, learner__epochs=7)
+
+
+LEARNS_FAST = {
+    "learner__targets": "one_step",
+    "learner__sweeps": 4,
+    "learner__output": "tanh",
+    "learner__held_out": 0.1,
+}
+
+
+def test_the_threshold_gate_promotes_who_wins_and_no_equal(tmp_path):
+    gate = {"gate__rule": "threshold", "gate__threshold": 0.75, "gate__games": 40}
+    run = run_of(tmp_path, generations=8, **gate, **LEARNS_FAST)
+    assert run.champion(1) == run.policy(1)  # it beats the untrained network
+    # Two perfect players win half the games against each other: the champion stays.
+    assert run.champion(8) == run.champion(7) != run.policy(8)
+
+
+def test_sumto_is_learned_perfectly_from_a_fixed_seed(tmp_path):
+    # 20 - s divisible by 5 are the sums that win: 0 excluded, 16 of the sums 0..19 can reach one.
+    run = run_of(tmp_path, generations=8, **LEARNS_FAST)
+    assert run.records()[-1]["solution"]["optimal"] == 16
