@@ -18,7 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
 
@@ -284,12 +284,13 @@ class Sender:
                 "from pipeline.tracking import champion_model\n\n"
                 "set_model(champion_model())\n"
             )
-            with mlflow.start_run(run_id=self._id):
+            # MLflow warns that `predict` has no type hints and tells each step on stderr.
+            with redirect_stderr(io.StringIO()), mlflow.start_run(run_id=self._id):
                 info = mlflow.pyfunc.log_model(
                     name="champion",
                     python_model=str(script),
                     artifacts={"policy": str(policy)},
-                    signature=ModelSignature(Schema([ColSpec("string", "state")])),
+                    signature=ModelSignature(Schema([ColSpec("string")])),
                     pip_requirements=[f"selfplay=={code_version().split('+')[0]}"],
                     registered_model_name=name,
                 )
@@ -390,7 +391,8 @@ def champion_model() -> Any:
         # Without type hints, because MLflow would take its signature from them.
         def predict(self, context, model_input, params=None):
             game = self._game
-            texts = model_input["state"] if hasattr(model_input, "columns") else model_input
+            # A list of texts reaches us as a table with one column.
+            texts = model_input.iloc[:, 0] if hasattr(model_input, "columns") else model_input
             states = np.concatenate(
                 [np.zeros(0, game.state_dtype)]
                 + [game.state_from_text(game.rules, text) for text in texts]

@@ -87,7 +87,7 @@ def assert_every_number_is_there_once(uri: str, run: Run, run_id: str) -> None:
         for key, value in tracking.metrics_of(record).items():
             expected.setdefault(key, []).append((record["generation"], value))
     for key, points in expected.items():
-        assert sorted(history(uri, run_id, key)) == pytest.approx(points), key
+        assert sorted(history(uri, run_id, key)) == points, key
 
 
 def test_a_run_on_sqlite_is_complete_and_continues_as_one_run(tmp_path, capfd):
