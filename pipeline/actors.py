@@ -78,7 +78,7 @@ class RayBackend:
         self._learner: Any = None
         self._idle_learner: list[Any] = []
         self._owns_ray = False
-        self.lost_tasks = 0  # how often a task was handed to another actor
+        self.lost_tasks = 0
 
     @property
     def players(self) -> int:

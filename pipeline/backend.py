@@ -23,6 +23,11 @@ class Backend(AbstractContextManager, Protocol):
         """How many tasks run at once."""
         ...
 
+    @property
+    def lost_tasks(self) -> int:
+        """How often a task was handed on because its process was lost."""
+        ...
+
     def play(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
         """Runs independent tasks, yields (index, result) as each is done.
 
@@ -51,6 +56,7 @@ class Serial:
     """Everything in this process, one after the other."""
 
     players = 1
+    lost_tasks = 0
 
     def __enter__(self) -> "Serial":
         self._limits = one_thread()

@@ -5,12 +5,14 @@ from typing import Any
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline import sweep
-from pipeline.config import CONF, Config, to_config
+from pipeline.config import CONF, Config, to_config, to_dict
 from pipeline.errors import UserError
-from pipeline.run import new_run_name
+from pipeline.run import Run, new_run_name
+from pipeline.storage import Storage
 from pipeline.train import train
 
 
@@ -46,8 +48,32 @@ def main() -> None:
 def _train_one(config: Config) -> None:
     choices = HydraConfig.get().runtime.choices
     label = choices["game"] if choices["experiment"] == "none" else choices["experiment"]
-    config.run = config.run or new_run_name(label)
+    if config.run is None:
+        config.run = new_run_name(label)
+    else:
+        config = _as_stored(config, HydraConfig.get().overrides.task)
     train(config)
+
+
+def _as_stored(config: Config, overrides: list[str]) -> Config:
+    """The configuration to go on with: of an existing run, its own, changed by what was asked for.
+
+    A preset asks for everything it composes; any other override for its key or its group.
+    """
+    assert config.run is not None
+    if not Storage(config.root).exists(f"{config.run}/config.yaml"):
+        return config
+    asked = [each.key_or_group for each in OverridesParser.create().parse_overrides(overrides)]
+    if "experiment" in asked:
+        return config
+    merged, composed = to_dict(Run.open(config.root, config.run).config), to_dict(config)
+    for key in ["root", "run", *asked]:
+        *path, last = key.split(".")
+        into, source = merged, composed
+        for part in path:
+            into, source = into.setdefault(part, {}), source[part]
+        into[last] = source[last]
+    return to_config(merged)
 
 
 def _train_job(config: Config, jobs: sweep.Sweep) -> None:

@@ -367,6 +367,7 @@ def metrics_of(record: dict) -> dict[str, float]:
             "play/explored": play["explored"] / max(play["decisions"], 1),
             "play/duplicates": learner.get("duplicate_states"),
             "play/illegal": play["illegal"],
+            "play/lost_tasks": record["lost_tasks"],
         }
     metrics |= {f"time/{name}": value for name, value in record["seconds"].items()}
     return {key: float(value) for key, value in metrics.items() if value is not None}

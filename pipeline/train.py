@@ -88,11 +88,13 @@ class Loop:
     def generation(self, generation: int) -> dict:
         """Self-play, learn, evaluate, gate. Returns the numbers of the generation."""
         seconds: dict[str, float] = {}
+        lost = self.backend.lost_tasks
         shards = _timed(seconds, "selfplay", lambda: self.shards(generation))
         source, report = _timed(seconds, "learner", lambda: self.learn(generation, shards))
         champion, gate = _timed(seconds, "gate", lambda: self.gate(generation, source))
         record = self._record(generation, source, champion, report, seconds, shards)
         record["gate"] = gate
+        record["lost_tasks"] = self.backend.lost_tasks - lost
         self.run.finish(generation, _manifest(source, champion, shards), record)
         return record
 

@@ -75,6 +75,17 @@ def test_a_wrong_configuration_is_one_sentence_before_anything_starts(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_name_alone_continues_a_run_as_it_was_started(folder):
+    assert selfplay(folder, "train", "run=named", *SMALL).returncode == 0
+    more = selfplay(folder, "train", "run=named", "generations=3")
+    assert more.returncode == 0, more.stderr
+    assert "continues after generation 2: sumto (max_step 4, target 20)" in more.stdout
+    assert "generation   3/3" in more.stdout
+    # What is asked for is asked for, even where it is the default.
+    refused = selfplay(folder, "train", "run=named", "game=sumto100")
+    assert refused.returncode == 2 and "game.target 20 -> 100" in refused.stderr
+
+
 def test_a_changed_configuration_is_refused(folder):
     done = selfplay(folder, "train", "run=one", *SMALL, "seed=7")
     assert done.returncode == 2
