@@ -146,16 +146,23 @@ class Run:
     def champion(self, generation: int) -> PolicySource:
         return PolicySource(**self.manifest(generation)["champion"])
 
+    def replace_shard(self, generation: int, entry: dict) -> None:
+        """Writes a manifest again after one of its shards was played again."""
+        manifest = self.manifest(generation)
+        shards = [entry if old["path"] == entry["path"] else old for old in manifest["shards"]]
+        self._write_manifest(generation, {**manifest, "shards": shards})
+
     def finish(self, generation: int, manifest: dict, record: dict | None = None) -> None:
         """Closes a generation: its numbers, then its manifest."""
         if record is not None:
             self.storage.append(
                 f"{self.name}/metrics.jsonl", json.dumps(record, allow_nan=False) + "\n"
             )
-        manifest = {"generation": generation, **manifest, **versions()}
-        self.storage.write(
-            f"{self.folder(generation)}/manifest.json", json.dumps(manifest, indent=1)
-        )
+        self._write_manifest(generation, {"generation": generation, **manifest, **versions()})
+
+    def _write_manifest(self, generation: int, manifest: dict) -> None:
+        path = f"{self.folder(generation)}/manifest.json"
+        self.storage.write(path, json.dumps(manifest, indent=1))
         self._manifests[generation] = manifest
 
     def records(self) -> list[dict]:

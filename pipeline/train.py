@@ -140,29 +140,34 @@ class Loop:
 
     def learn(self, generation: int, shards: list[ShardDone]) -> tuple[PolicySource, dict]:
         """Fits the next policy to the replay window; a shard that is refused is played again."""
-        window: list[tuple[int, str, str]] = []
-        oldest = max(1, generation + 1 - self.config.learner.window_generations)
-        for each in range(oldest, generation):
-            window += [(each, s["path"], s["sha256"]) for s in self.run.manifest(each)["shards"]]
-        window += [(generation, shard.path, shard.sha256) for shard in shards]
-        task = self._fit_task(generation, tuple(window), self.run.policy(generation - 1))
         refused: set[str] = set()
         while True:
+            window: list[tuple[int, str, str]] = []
+            oldest = max(1, generation + 1 - self.config.learner.window_generations)
+            for each in range(oldest, generation):
+                entries = self.run.manifest(each)["shards"]
+                window += [(each, entry["path"], entry["sha256"]) for entry in entries]
+            window += [(generation, shard.path, shard.sha256) for shard in shards]
+            previous = self.run.policy(generation - 1)
             try:
-                return self.backend.learn(task)
+                return self.backend.learn(self._fit_task(generation, tuple(window), previous))
             except ShardError as error:
                 if not error.path or error.path in refused:
                     raise
                 print(f"warning: {error}", file=sys.stderr, flush=True)
                 refused.add(error.path)
-                self._replay(error.path)
+                self._replay(error.path, generation, shards)
 
-    def _replay(self, path: str) -> None:
-        """Plays one shard of any generation again."""
+    def _replay(self, path: str, newest: int, shards: list[ShardDone]) -> None:
+        """Plays one shard of any generation again. Its games are the same; its bytes too, unless
+        another version of the code wrote the first one, so its manifest gets the new SHA-256."""
         generation = int(path.split("generation=")[1][:4])
         tasks = [task for task in self._shard_tasks(generation) if task.path == path]
-        for _ in self.backend.play(tasks):
-            pass
+        for _, done in self.backend.play(tasks):
+            if generation < newest:
+                self.run.replace_shard(generation, _shard_entry(done))
+            else:
+                shards[[shard.path for shard in shards].index(path)] = done
 
     def _fit_task(self, generation: int, window: tuple, previous: PolicySource | None) -> FitTask:
         return FitTask(
@@ -279,11 +284,12 @@ def _manifest(source: PolicySource, champion: PolicySource, shards: list[ShardDo
         "policy": source.to_json(),
         "champion": champion.to_json(),
         "schema": traces.SCHEMA_VERSION,
-        "shards": [
-            {"path": shard.path, "sha256": shard.sha256, "bytes": shard.bytes, **shard.summary}
-            for shard in shards
-        ],
+        "shards": [_shard_entry(shard) for shard in shards],
     }
+
+
+def _shard_entry(shard: ShardDone) -> dict:
+    return {"path": shard.path, "sha256": shard.sha256, "bytes": shard.bytes, **shard.summary}
 
 
 def _sum_up(shards: list[ShardDone], seconds: float) -> dict | None:

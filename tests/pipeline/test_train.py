@@ -103,6 +103,21 @@ def test_a_shard_damaged_long_after_its_generation_is_played_again(tmp_path, cap
     assert "generation=0001/shard-00002.parquet" in capsys.readouterr().err
 
 
+def test_a_shard_that_other_code_wrote_is_replaced_in_its_manifest(tmp_path, monkeypatch):
+    options = {"generations": 3, "learner__window_generations": 3}
+    whole = content(run_of(tmp_path, "whole", **options))
+    run = run_of(tmp_path, "run", **options)
+    path = run.shard_path(1, 2)
+    run.storage.write(path, b"")
+    break_off(run, 3)
+    monkeypatch.setattr("pipeline.train.code_version", lambda: "newer")
+    again = content(run_of(tmp_path, "run", **options))
+    assert [each["policy"] for each in again] == [each["policy"] for each in whole]
+    manifest = Run.open(str(tmp_path), "run").manifest(1)
+    [entry] = [each for each in manifest["shards"] if each["path"] == path]
+    assert entry["sha256"] == traces.fingerprint(run.storage.read(path))
+
+
 def test_every_shard_replays_by_the_rules(tmp_path):
     run = run_of(tmp_path, **MIXED)
     game = make_game("sumto", target=20, max_step=4)
