@@ -77,7 +77,7 @@ class OpponentsConfig:
 
     def __post_init__(self) -> None:
         for name, weight in self.weights.items():
-            _within(f"opponents.weights.{name}", weight, 0.0)
+            _within(f"opponents.weights.{name}", weight, 0.0, 1e9)
         if sum(self.weights.values()) <= 0:
             raise ConfigError("opponents.weights must have a positive sum")
         _within("opponents.past", self.past, 1, 100)
@@ -160,7 +160,7 @@ class ClusterConfig:
                     "one process; leave cluster.actors out or choose cluster=local"
                 )
         _within("cluster.learner_cpus", self.learner_cpus, 0)
-        _within("cluster.patience", self.patience, 1.0)
+        _within("cluster.patience", self.patience, 1.0, 1e9)
 
 
 @dataclass
@@ -287,15 +287,34 @@ def make_game_from(section: dict[str, Any]) -> Game:
         raise ConfigError(str(error)) from error
 
 
+_SECTIONS = ("policy", "opponents", "selfplay", "evaluation", "gate", "tracking", "cluster")
+
+
+def _check_stages(composed: dict[str, Any]) -> None:
+    """OmegaConf does not say in which entry of a list something is wrong."""
+    for name, stages in composed.get("policy", {}).items():
+        for index, stage in enumerate(stages if isinstance(stages, list) else []):
+            try:
+                if isinstance(stage, dict):
+                    OmegaConf.merge(OmegaConf.structured(Stage), stage)
+            except OmegaConfBaseException as error:
+                raise ConfigError(f"policy.{name}[{index}].{sentence(error)}") from error
+
+
 def to_config(composed: dict[str, Any]) -> Config:
     """Checks a composed configuration (plain dicts and lists) and makes it a Config.
 
     Raises:
         ConfigError: with one sentence that names the key.
     """
-    learner = composed.get("learner") or {}
-    name = learner.get("name") if isinstance(learner, dict) else None
-    if name not in LEARNERS:
+    if not isinstance(composed, dict):
+        raise ConfigError(f"the configuration must be a mapping of keys, got {composed!r}")
+    for section in ("game", "learner", *_SECTIONS):
+        if not isinstance(composed.get(section, {}), dict):
+            raise ConfigError(f"{section} must be a group of keys, got {composed[section]!r}")
+    _check_stages(composed)
+    name = composed.get("learner", {}).get("name")
+    if not isinstance(name, str) or name not in LEARNERS:
         raise ConfigError(f"learner.name must be one of {', '.join(LEARNERS)}, got {name!r}")
     schema = OmegaConf.structured(Config)
     schema.learner = OmegaConf.structured(LEARNERS[name])

@@ -6,8 +6,10 @@ it can be made again from what is on disk, and comes out the same.
 
 import json
 import os
+import re
 import subprocess
 import time
+from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +20,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from pipeline.config import Config, check_run_name, flatten, to_config, to_dict
-from pipeline.errors import RunError
+from pipeline.errors import ConfigError, RunError
 from pipeline.policies.store import PolicySource
 from pipeline.storage import Storage
 
@@ -56,7 +58,13 @@ class Run:
             raise RunError(
                 f"{storage.where(name)}/config.yaml is damaged; restore it, or train a new run"
             ) from error
-        return cls(storage, name, to_config(stored))
+        try:
+            return cls(storage, name, to_config(stored))
+        except ConfigError as error:
+            raise RunError(
+                f"{storage.where(name)}/config.yaml does not fit: {error}; restore it, "
+                "or train a new run"
+            ) from error
 
     @classmethod
     def start(cls, config: Config) -> "Run":
@@ -76,7 +84,7 @@ class Run:
             storage.write(f"{config.run}/config.yaml", yaml.safe_dump(to_dict(config)))
             run = cls(storage, config.run, config, lock)
             run._note_start()
-            run._drop_unfinished_metrics()
+            run._drop_unfinished()
             return run
         except BaseException:
             if lock is not None:
@@ -95,7 +103,10 @@ class Run:
 
     def _note_start(self) -> None:
         path = f"{self.name}/run.json"
-        starts = json.loads(self.storage.read(path))["starts"] if self.storage.exists(path) else []
+        starts = []
+        if self.storage.exists(path):
+            with suppress(ValueError, KeyError, TypeError):  # a note, on which nothing depends
+                starts = json.loads(self.storage.read(path))["starts"]
         starts.append({"time": time.time(), **versions()})
         self.storage.write(path, json.dumps({"name": self.name, "starts": starts}, indent=1))
 
@@ -110,13 +121,12 @@ class Run:
     def complete(self) -> list[int]:
         """The generations that are done, in order. A gap ends the list: what lies behind a missing
         generation must be made again."""
+        there = set(self.storage.names(f"{self.name}/generations"))
         done: list[int] = []
-        for name in self.storage.names(f"{self.name}/generations"):
-            if not name.isdigit() or int(name) != len(done):
+        while f"{len(done):04d}" in there:
+            if not self.storage.exists(f"{self.folder(len(done))}/manifest.json"):
                 break
-            if not self.storage.exists(f"{self.name}/generations/{name}/manifest.json"):
-                break
-            done.append(int(name))
+            done.append(len(done))
         return done
 
     def manifest(self, generation: int) -> dict:
@@ -129,12 +139,15 @@ class Run:
             path = f"{self.folder(generation)}/manifest.json"
             try:
                 self._manifests[generation] = json.loads(self.storage.read(path))
+                for key in ("policy", "champion"):
+                    PolicySource(**self._manifests[generation][key])
             except FileNotFoundError as error:
                 raise RunError(
                     f"generation {generation} of run {self.name} is not complete; "
                     f"complete are {_span(self.complete())}"
                 ) from error
-            except ValueError as error:
+            except (ValueError, KeyError, TypeError) as error:
+                self._manifests.pop(generation, None)
                 raise RunError(
                     f"{self.storage.where(path)} is damaged; delete it and resume the run"
                 ) from error
@@ -167,10 +180,8 @@ class Run:
 
     def records(self) -> list[dict]:
         """The numbers of every complete generation, in order: the lines of metrics.jsonl."""
-        return [record for record in self._read_records() if record["generation"] in self._done()]
-
-    def _done(self) -> set[int]:
-        return set(self.complete())
+        done = set(self.complete())
+        return [record for record in self._read_records() if record["generation"] in done]
 
     def _read_records(self) -> list[dict]:
         path = f"{self.name}/metrics.jsonl"
@@ -185,8 +196,13 @@ class Run:
                 continue  # cut off by a crash; its generation has no manifest yet
         return [records[generation] for generation in sorted(records)]
 
-    def _drop_unfinished_metrics(self) -> None:
-        """A generation that crashed after its numbers were written will write them again."""
+    def _drop_unfinished(self) -> None:
+        """A generation that crashed after its numbers were written will write them again, and so
+        will those behind a gap."""
+        done = len(self.complete())
+        for name in self.storage.names(f"{self.name}/generations"):
+            if re.fullmatch(r"[0-9]{4}", name) and int(name) >= done:
+                self.storage.delete(f"{self.name}/generations/{name}/manifest.json")
         path = f"{self.name}/metrics.jsonl"
         if self.storage.exists(path):
             lines = "".join(json.dumps(record) + "\n" for record in self.records())

@@ -24,7 +24,7 @@ class Results:
     returns: np.ndarray  # float32 [G, P]
     plies: np.ndarray  # int32 [G], chance and forced actions included
     decisions: np.ndarray  # int32 [G], in which a policy was asked
-    hashes: np.ndarray  # uint64 [G], of all actions; equal games have equal hashes
+    hashes: np.ndarray  # uint64 [G], of the start and all actions; equal games have equal ones
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,21 @@ def draw_outcomes(probabilities, uniforms, rows, actions):
 
 
 @njit(cache=True)
+def _hash_starts(raw, out):
+    for i in range(len(raw)):
+        out[i] = 0
+        for byte in raw[i]:
+            out[i] = mix(out[i] + np.uint64(byte) + np.uint64(0x9E3779B97F4A7C15))
+
+
+def _start_hashes(states):
+    """uint64 [B], of the positions that games start from."""
+    out = np.empty(len(states), np.uint64)
+    _hash_starts(states.view(np.uint8).reshape(len(states), states.dtype.itemsize), out)
+    return out
+
+
+@njit(cache=True)
 def _advance(players, actions, hashes, ended):
     """Adds the actions just played to the hashes; lists the rows that have ended."""
     count = 0
@@ -100,7 +115,7 @@ def _advance(players, actions, hashes, ended):
 
 
 @njit(cache=True)
-def _credit(game, player, so_far, final, reward, return_):
+def credit(game, player, so_far, final, reward, return_):
     """Rewards between a player's own decisions; rows are sorted by game and ply."""
     later = np.zeros(final.shape[1], np.float32)
     for i in range(len(game) - 1, -1, -1):
@@ -156,7 +171,7 @@ class _Recorder:
         columns = {name: column[order] for name, column in columns.items()}
         reward, return_ = np.empty((2, self._rows), np.float32)
         so_far = game.returns_of(columns["state"])
-        _credit(columns["game"], columns["player"], so_far, results.returns, reward, return_)
+        credit(columns["game"], columns["player"], so_far, results.returns, reward, return_)
         return Traces(ply=columns["state"]["ply"].copy(), reward=reward, return_=return_, **columns)
 
 
@@ -206,7 +221,7 @@ def play_games(
     keys_of = keys[:slots].copy()
     seats = seatings[:slots].copy()
     turns = np.zeros(slots, np.int32)
-    hashes = np.zeros(slots, np.uint64)
+    hashes = _start_hashes(states)
     actions = np.zeros(slots, np.int32)
     legal = np.empty((slots, game.num_actions), np.bool_)
     deciding, chance, ended = np.empty((3, slots), np.int64)
@@ -259,9 +274,10 @@ def play_games(
             started += len(fresh)
             into, gone = rows[: len(fresh)], rows[len(fresh) :]
             if len(fresh):
-                index[into], turns[into], hashes[into] = fresh, 0, 0
+                starts = game.initial_states(keys[fresh])
+                index[into], turns[into], states[into] = fresh, 0, starts
                 keys_of[into], seats[into] = keys[fresh], seatings[fresh]
-                states[into] = game.initial_states(keys[fresh])
+                hashes[into] = _start_hashes(starts)
             if len(gone):
                 stay = np.ones(slots, np.bool_)
                 stay[gone] = False

@@ -46,7 +46,11 @@ class Storage:
 
     def where(self, path: str = "") -> str:
         """What to call a path in a message: a local path or a URI."""
-        return self._full(path) if self.local else f"{self.root.rstrip('/')}/{path}"
+        if self.local:
+            return self._full(path)
+        address, _, options = self.root.partition("?")
+        name = f"{address.rstrip('/')}/{path}"
+        return f"{name}?{options}" if options else name
 
     def read(self, path: str) -> bytes:
         """The whole file.

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from games import CHANCE, TERMINAL, Game
 from pipeline.errors import ShardError, StorageError
 from pipeline.policies.afterstates import unique_states
-from pipeline.selfplay import Results, Traces, draw_outcomes
+from pipeline.selfplay import Results, Traces, credit, draw_outcomes
 from pipeline.storage import Storage
 from pipeline.streams import Streams
 
@@ -91,6 +91,7 @@ def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:
             column = pa.array(values, entry.type)
         columns.append(column)
     facts = {"schema": SCHEMA_VERSION, "state_dtype": _describe(game.state_dtype), **metadata}
+    facts["digest"] = _digest(facts)
     table = pa.table(columns, table_schema.with_metadata({_KEY: _dump(facts)}))
     sink = pa.BufferOutputStream()
     # Page checksums, because most bit flips inside a page otherwise come back as wrong numbers.
@@ -108,12 +109,17 @@ def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def _digest(facts: dict) -> str:
+    """Of all facts but itself: the footer of a Parquet file has no checksum."""
+    return fingerprint(_dump({key: value for key, value in facts.items() if key != "digest"}))
+
+
 def _dump(facts: dict) -> bytes:
     return json.dumps(facts, sort_keys=True).encode()
 
 
 def _describe(dtype: np.dtype) -> list:
-    return [list(entry) for entry in dtype.descr]
+    return json.loads(json.dumps(dtype.descr))  # as it comes back from a file: lists, no tuples
 
 
 def from_parquet(game: Game, data: bytes, path: str) -> Shard:
@@ -146,6 +152,12 @@ def from_parquet(game: Game, data: bytes, path: str) -> Shard:
         if not file.schema_arrow.equals(schema(game.state_dtype.itemsize)):
             raise ShardError(f"{path} has other columns than docs/traces.md", path)
         table = file.read()
+        if stored["digest"] != _digest(stored):
+            raise ShardError(
+                f"{path} is damaged (its metadata has changed); delete it and resume the run, "
+                "which plays it again",
+                path,
+            )
         # The footer has no checksum: what it says must at least fit what was read.
         if table.num_rows != stored["summary"]["decisions"]:
             raise ShardError(
@@ -216,6 +228,9 @@ def check(game: Game, shard: Shard, keys: np.ndarray, where: str) -> None:
     local = traces.game - first
     if len(traces) and (local.min() < 0 or local.max() >= len(keys)):
         raise ShardError(f"{where} holds games outside {first}..{first + len(keys) - 1}", where)
+    if (np.diff(local) < 0).any():
+        bad = int(np.argmax(np.diff(local) < 0)) + 1
+        _fail(where, int(traces.game[bad]), "comes before its turn")
     states = game.initial_states(keys)
     # The next row of each game; rows are sorted by game.
     row = np.searchsorted(local, np.arange(len(keys)))
@@ -258,11 +273,15 @@ def check(game: Game, shard: Shard, keys: np.ndarray, where: str) -> None:
     if (row != end).any():
         _fail(where, first + int(np.argmax(row != end)), "goes on after its end")
     final = game.returns_of(states)
-    at = np.arange(len(traces))
-    own = final[local, traces.player] - so_far[at, traces.player]
-    if not np.array_equal(own, traces.return_):
-        bad = int(np.argmax(own != traces.return_))
-        _fail(where, int(traces.game[bad]), "has other returns than its end pays")
+    reward, return_ = np.empty((2, len(traces)), np.float32)
+    credit(local, traces.player, so_far, final, reward, return_)
+    for name, expected, stored in (
+        ("rewards", reward, traces.reward),
+        ("returns", return_, traces.return_),
+    ):
+        if not np.array_equal(expected, stored):
+            bad = int(np.argmax(expected != stored))
+            _fail(where, int(traces.game[bad]), f"has other {name} than its end pays")
 
 
 def _fail(where: str, game_id: int, what: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from pipeline import league, traces
 from pipeline.backend import Backend, Serial
 from pipeline.config import ClusterConfig, Config, make_game_from, stage_for, to_dict
-from pipeline.errors import ShardError
+from pipeline.errors import RunError, ShardError
 from pipeline.policies.store import PolicySource
 from pipeline.progress import Progress
 from pipeline.run import Run, code_version
@@ -52,7 +52,10 @@ def train(config: Config, parent: str | None = None) -> dict[str, Any]:
                     tracker.wake()
                     print(_line(record, config.generations), flush=True)
         tracker.finish()
-        return run.records()[-1]
+        records = run.records()
+        if not records:
+            raise RunError(f"{run.storage.where(run.name)}/metrics.jsonl is missing; restore it")
+        return records[-1]
 
 
 def make_backend(config: ClusterConfig) -> Backend:

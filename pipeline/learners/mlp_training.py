@@ -88,12 +88,12 @@ def train(
     best, kept = np.inf, mlp
     for _ in range(options.epochs):
         curve.train.append(stepper.epoch(rng.permutation(len(rows.targets))))
-        if not np.isfinite(curve.train[-1]):
+        now = stepper.mlp()
+        if not (np.isfinite(curve.train[-1]) and all(np.isfinite(w).all() for w in now.weights)):
             raise LearningError(
                 f"learning diverged in epoch {len(curve.train)} (its loss is {curve.train[-1]}); "
                 f"lower learner.learning_rate ({options.learning_rate}), or choose output=tanh"
             )
-        now = stepper.mlp()
         if len(held_out.targets):
             curve.held_out.append(loss_of(now, held_out, options.loss))
             if not curve.held_out[-1] < best:

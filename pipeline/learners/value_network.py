@@ -101,9 +101,9 @@ def held_out_rows(game_id: np.ndarray, share: float) -> np.ndarray:
     games, inverse = np.unique(game_id, return_inverse=True)
     with np.errstate(over="ignore"):
         hashes = np.array([int(mix(np.uint64(game))) for game in games], np.uint64)
-    count = round(share * len(games))
-    chosen = np.zeros(len(games), np.bool_)
-    chosen[np.argsort(hashes, kind="stable")[:count]] = True
+    chosen = hashes < np.uint64(share * 2**64)
+    if chosen.all() and len(games):
+        chosen[np.argmax(hashes)] = False  # something must teach
     return chosen[inverse]
 
 

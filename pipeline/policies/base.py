@@ -154,10 +154,25 @@ class Exploring:
         plies = states["ply"]
         epsilon = self.epsilon[np.minimum(plies, len(self.epsilon) - 1)]
         temperature = self.temperature[np.minimum(plies, len(self.temperature) - 1)]
-        if (epsilon == 1.0).all():  # nobody asks for the values
-            return uniform_decisions(legal, rng, explored=True)
-        q = self.policy.action_values(game, states, legal)
-        return draw(q, legal, epsilon, temperature, rng)
+        greedily = np.flatnonzero(epsilon < 1.0)
+        if len(greedily) == len(states):
+            q = self.policy.action_values(game, states, legal)
+            return draw(q, legal, epsilon, temperature, rng)
+        # Where epsilon is 1 nobody asks for the values. Row by row, so that a decision does not
+        # depend on which others are made with it.
+        decisions = uniform_decisions(legal, rng.rows(np.arange(len(states))), explored=True)
+        if len(greedily):
+            some, choices = states[greedily], legal[greedily]
+            drawn = draw(
+                self.policy.action_values(game, some, choices),
+                choices,
+                epsilon[greedily],
+                temperature[greedily],
+                rng.rows(greedily),
+            )
+            for column, values in zip(decisions, drawn, strict=True):
+                column[greedily] = values
+        return decisions
 
 
 def uniform_decisions(legal: np.ndarray, rng: Streams, explored: bool) -> Decisions:

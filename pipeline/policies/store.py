@@ -7,6 +7,8 @@ mistake and every trace says exactly who decided.
 import hashlib
 import io
 import json
+import zipfile
+import zlib
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -21,6 +23,18 @@ from pipeline.policies.scripted import baseline
 from pipeline.storage import Storage
 
 FORMAT = 1
+
+# What json, zipfile and NumPy raise over a damaged file.
+_DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 KINDS = {  # what a saved policy calls itself -> how it is put together again
     "afterstate_value": lambda spec, arrays: AfterstatePolicy(MLP.from_parts(spec, arrays)),
@@ -99,7 +113,7 @@ def load_policy(storage: Storage, source: PolicySource, game: Game) -> Policy:
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         return KINDS[spec["kind"]](spec, arrays)
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except _DAMAGE as error:
         raise PolicyError(f"the policy in {where} is damaged ({error})") from error
 
 

@@ -5,11 +5,21 @@ from typing import NamedTuple
 import hydra
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from omegaconf import OmegaConf
 
 from games import CHANCE, TERMINAL, Game, make_game
 from games.game import HEADER
 from pipeline.config import CONF
+
+# The same examples in every run, and no failure because a machine is slow.
+settings.register_profile(
+    "pipeline",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("pipeline")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config import to_config
@@ -26,7 +26,6 @@ from pipeline.run import Run
 from pipeline.selfplay import Results
 from pipeline.storage import Storage
 
-PROPERTY = settings(derandomize=True, deadline=None)
 RANDOM = PolicySource("random")
 
 
@@ -98,7 +97,6 @@ def test_weights_need_not_sum_to_1_and_0_is_nobody(run_with):
     assert pool.sources[0] == policy(1)
 
 
-@PROPERTY
 @given(st.integers(0, 2**63 - 1), st.integers(0, 60), st.integers(0, 20))
 def test_a_sample_of_the_past(seed, generation, count):
     past = sample_past(seed, generation, count)
@@ -189,7 +187,6 @@ def test_opponents_may_be_left_out(run_with):
     assert evaluation_opponents(run, 3) == [Opponent("perfect", PolicySource("perfect"))]
 
 
-@PROPERTY
 @given(st.integers(0, 50), st.integers(0, 60), st.integers(1, 4))
 def test_match_seats_are_sets_with_every_seat_once(first, count, players):
     seatings, sets = match_seats(first, count, players)
@@ -264,7 +261,6 @@ def test_games_that_repeat_themselves_say_nothing_new(sumto12):
     assert row["distinct_games"] == 2
 
 
-@PROPERTY
 @given(
     st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=3, max_size=30),
     st.integers(0, 5),

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, LearningError
 from pipeline.learners import mlp_training
 from pipeline.learners.mlp_training import (
     LOSSES,
@@ -232,6 +232,14 @@ def test_no_rows_teach_nothing(device):
     after, curve = trained(device, mlp, NONE, NONE, options(epochs=2))
     assert after.weights[0].tobytes() == mlp.weights[0].tobytes()
     assert curve.train == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("device", ["jit", "cpu"])
+def test_a_loss_that_is_no_number_is_told(device):
+    rows = rows_of("dense", 20)
+    rows.targets[3] = np.nan
+    with pytest.raises(LearningError, match=r"diverged in epoch 1 .*lower learner\.learning_rate"):
+        trained(device, fresh_mlp(FEATURES, [4], "linear", 2), rows, NONE, options())
 
 
 def test_sparse_and_dense_inputs_take_the_same_steps(monkeypatch):

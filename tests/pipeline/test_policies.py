@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from games import TERMINAL, make_game
@@ -19,8 +19,6 @@ from pipeline.policies.base import Exploring, LearnedPolicy, draw, greedy, unifo
 from pipeline.policies.mlp import MLP
 from pipeline.policies.scripted import Scripted, UniformRandom, WinOrRandom, baseline
 from pipeline.streams import Streams, game_keys
-
-PROPERTY = settings(derandomize=True, deadline=None)
 
 
 def streams(rows: int, plies=0) -> Streams:
@@ -128,7 +126,6 @@ def decisions_to_draw(draw_from):
     return q, legal, epsilon, temperature
 
 
-@PROPERTY
 @given(decisions_to_draw(), st.integers(0, 2**64 - 1))
 def test_what_is_drawn_is_legal_and_tells_its_own_probability(case, key):
     q, legal, epsilon, temperature = case
@@ -137,7 +134,9 @@ def test_what_is_drawn_is_legal_and_tells_its_own_probability(case, key):
     decisions = draw(q, legal, epsilon, temperature, Streams(keys, rows.astype(np.int32)))
     assert legal[rows, decisions.actions].all()
     for row in rows:
-        expected = formula(q[row].tolist(), legal[row], epsilon[row], temperature[row])
+        expected = formula(
+            q[row].tolist(), legal[row], float(epsilon[row]), float(temperature[row])
+        )
         action = decisions.actions[row]
         assert decisions.probabilities[row] == pytest.approx(expected[action], rel=1e-5)
         # Without epsilon nothing is drawn that the softmax gives no weight.
@@ -147,7 +146,6 @@ def test_what_is_drawn_is_legal_and_tells_its_own_probability(case, key):
     assert decisions.explored[epsilon == 1].all()
 
 
-@PROPERTY
 @given(decisions_to_draw(), st.data())
 def test_a_row_is_drawn_alike_alone_and_in_any_batch(case, data):
     q, legal, epsilon, temperature = case
@@ -167,7 +165,6 @@ def test_greedy_takes_the_best_and_breaks_ties_evenly():
     assert (decisions.probabilities == 0.5).all() and not decisions.explored.any()
 
 
-@PROPERTY
 @given(st.lists(st.booleans(), min_size=1, max_size=9).filter(any), st.integers(0, 2**64 - 1))
 def test_uniform_decisions_are_legal(legal, key):
     mask = np.array([legal])
@@ -439,7 +436,6 @@ BITS = st.sampled_from(
 )
 
 
-@PROPERTY
 @given(st.integers(0, 60), st.integers(1, 5), st.data())
 def test_unique_rows_puts_rows_back_together_bit_for_bit(size, width, data):
     kind = data.draw(st.sampled_from([np.uint32, np.float32]))

@@ -5,7 +5,7 @@ from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.ratings import Interval, wilson
@@ -64,7 +64,6 @@ HALVES = st.integers(1, 3000).flatmap(
 )
 
 
-@settings(derandomize=True, deadline=None)
 @given(HALVES)
 def test_it_solves_the_equation_that_defines_it(case):
     score, n = case
@@ -77,7 +76,6 @@ def test_it_solves_the_equation_that_defines_it(case):
     assert (1 - mirrored.high, 1 - mirrored.low) == pytest.approx(found, abs=1e-12)
 
 
-@settings(derandomize=True, deadline=None)
 @given(HALVES, st.integers(2, 50))
 def test_more_games_of_the_same_score_say_more(case, factor):
     score, n = case
@@ -85,7 +83,6 @@ def test_more_games_of_the_same_score_say_more(case, factor):
     assert many.high - many.low < few.high - few.low
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.floats(0, 1), st.integers(1, 10**7))
 def test_scores_that_rounding_made_stay_inside(share, n):
     low, high = wilson(share * n, n)  # as `summarise_match` calls it

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from games import CHANCE, TERMINAL, make_game
@@ -257,7 +257,6 @@ def test_outcomes_are_drawn_with_their_probabilities(dice):
     assert statistic < 27.6  # chi-square of 2 degrees of freedom: exceeded once in a million
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any),
     st.one_of(st.sampled_from([0.0, 1 - 2**-53]), st.floats(0, 1, exclude_max=True)),

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.streams import Streams, game_keys, mix
@@ -46,7 +46,6 @@ def test_mix_is_the_finalizer_of_splitmix64():
     assert [int(mix(np.uint64(state))) for state in states] == published
 
 
-@settings(derandomize=True, deadline=None)
 @given(WORDS)
 def test_mix_equals_plain_integers_and_can_be_undone(z):
     assert int(mix(np.uint64(z))) == plain_mix(z)
@@ -62,7 +61,6 @@ def test_mix_equals_plain_integers_and_can_be_undone(z):
     assert unshift(back, 30) == z
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(WORDS, st.integers(0, 10**6)), min_size=1, max_size=8), st.data())
 def test_a_number_depends_on_its_key_ply_and_draw_alone(rows, data):
     keys, plies = zip(*rows, strict=True)
@@ -74,7 +72,6 @@ def test_a_number_depends_on_its_key_ply_and_draw_alone(rows, data):
     assert drawn.tolist() == expected
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.integers(1, 9), st.integers(0, 4), st.data())
 def test_rows_continue_where_the_batch_stands(size, drawn, data):
     streams = at(game_keys(3, "test", 1, np.arange(size)), np.arange(size))

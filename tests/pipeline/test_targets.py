@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from games import make_game
@@ -10,8 +10,6 @@ from pipeline.policies.base import Decisions
 from pipeline.selfplay import play_games
 from pipeline.streams import game_keys
 from pipeline.targets import monte_carlo_targets, next_own_decision, one_step_targets
-
-PROPERTY = settings(derandomize=True, deadline=None)
 
 
 def floats(values) -> np.ndarray:
@@ -105,7 +103,6 @@ def rows(draw):
     return game_id, player, rewards
 
 
-@PROPERTY
 @given(rows(), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
 def test_discounted_returns_are_their_definition(case, discount):
     game_id, player, rewards = case
@@ -120,7 +117,6 @@ def test_discounted_returns_are_their_definition(case, discount):
         assert labels[row] == pytest.approx(expected, abs=1e-6)
 
 
-@PROPERTY
 @given(rows())
 def test_the_next_own_decision_is_the_first_later_one_of_the_same_player_and_game(case):
     game_id, player, _ = case
@@ -145,7 +141,6 @@ def test_one_step_targets_by_hand():
     assert labels.dtype == np.float32
 
 
-@PROPERTY
 @given(rows(), st.sampled_from([0.0, 0.5, 0.9, 1.0]))
 def test_one_step_targets_of_true_values_are_the_discounted_returns(case, discount):
     """Bellman: G_t = r_t + discount * G of the next own decision."""
