@@ -8,6 +8,7 @@ nothing else.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -136,43 +137,55 @@ def _first_illegal(legal, actions):
 
 
 class _Recorder:
-    """Rows in the order they were decided, in columns that double when full."""
+    """Decisions in the order they were made, as records: putting a row in its place later moves one
+    record instead of an entry in every column."""
 
     def __init__(self, game: Game, games: int):
-        capacity = max(1024, 8 * games)
-        self._columns: dict[str, np.ndarray] = {
-            "game": np.empty(capacity, np.int32),
-            "turn": np.empty(capacity, np.int32),  # how many decisions the game had before
-            "player": np.empty(capacity, np.int8),
-            "policy": np.empty(capacity, np.int8),
-            "state": np.empty(capacity, game.state_dtype),
-            "action": np.empty(capacity, np.int32),
-            "probability": np.empty(capacity, np.float32),
-            "value": np.empty(capacity, np.float32),
-            "explored": np.empty(capacity, np.bool_),
-        }
         self._rows = 0
+        self._records = np.empty(
+            games * min(game.max_decisions, 24) + 1,
+            [
+                ("state", game.state_dtype),
+                ("game", np.int32),
+                ("turn", np.int32),  # how many decisions the game had before
+                ("action", np.int32),
+                ("probability", np.float32),
+                ("value", np.float32),
+                ("policy", np.int8),
+                ("explored", np.bool_),
+            ],
+        )
 
-    def add(self, count: int, **columns) -> None:
+    def add(self, count: int, **columns: Any) -> None:
         end = self._rows + count
-        while end > len(self._columns["game"]):
-            for name, column in self._columns.items():
-                self._columns[name] = np.concatenate([column, np.empty_like(column)])
+        while end > len(self._records):
+            self._records = np.concatenate([self._records, np.empty_like(self._records)])
         for name, values in columns.items():
-            self._columns[name][self._rows : end] = values
+            self._records[name][self._rows : end] = values
         self._rows = end
 
     def sorted(self, game: Game, results: Results) -> Traces:
-        columns = {name: column[: self._rows] for name, column in self._columns.items()}
+        records = self._records[: self._rows]
         # The place of a row is known without sorting: games before it, decisions before it.
-        starts = np.concatenate([[0], np.cumsum(results.decisions)[:-1]])
+        starts = np.cumsum(results.decisions) - results.decisions
         order = np.empty(self._rows, np.int64)
-        order[starts[columns["game"]] + columns.pop("turn")] = np.arange(self._rows)
-        columns = {name: column[order] for name, column in columns.items()}
+        order[starts[records["game"]] + records["turn"]] = np.arange(self._rows)
+        records = records.take(order)  # twenty times as fast as records[order]
+        columns = {
+            name: records[name].copy()
+            for name in ("game", "state", "policy", "action", "probability", "value", "explored")
+        }
+        player = columns["state"]["player"].astype(np.int8)
         reward, return_ = np.empty((2, self._rows), np.float32)
         so_far = game.returns_of(columns["state"])
-        credit(columns["game"], columns["player"], so_far, results.returns, reward, return_)
-        return Traces(ply=columns["state"]["ply"].copy(), reward=reward, return_=return_, **columns)
+        credit(columns["game"], player, so_far, results.returns, reward, return_)
+        return Traces(
+            ply=columns["state"]["ply"].copy(),
+            player=player,
+            reward=reward,
+            return_=return_,
+            **columns,
+        )
 
 
 def play_games(
@@ -237,7 +250,8 @@ def play_games(
             draw_outcomes(game.chance_of(states[rows]), uniforms, rows, actions)
 
         for who, rows in _by_policy(deciding[:asked], states, seats, only, opening_plies):
-            some = states[rows]
+            # Views of all rows where it can be; `take` copies records far faster than indexing.
+            some = states[rows] if isinstance(rows, slice) else states.take(rows)
             choices = legal[rows]
             rng = Streams(keys_of[rows], some["ply"])
             if who < 0:
@@ -251,7 +265,6 @@ def play_games(
                     len(some),
                     game=index[rows],
                     turn=turns[rows],
-                    player=some["player"],
                     policy=who,
                     state=some,
                     action=decisions.actions,

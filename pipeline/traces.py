@@ -238,7 +238,7 @@ def check(game: Game, shard: Shard, keys: np.ndarray, where: str) -> None:
     so_far = np.zeros((len(traces), game.num_players), np.float32)
     running = np.arange(len(keys))
     while len(running):
-        some = states[running]
+        some = states.take(running)
         legal = game.legal_of(some)
         actions = np.zeros(len(running), np.int32)
         choices = legal.sum(1)
@@ -254,7 +254,7 @@ def check(game: Game, shard: Shard, keys: np.ndarray, where: str) -> None:
             _fail(where, first + int(running[asked][missing][0]), "has too few decisions")
         actions[asked] = traces.action[rows]
         inside = (actions[asked] >= 0) & (actions[asked] < game.num_actions)
-        good = inside & (traces.state[rows] == some[asked])
+        good = inside & (traces.state.take(rows) == some.take(asked))
         good &= traces.ply[rows] == some["ply"][asked]
         good &= traces.player[rows] == some["player"][asked]
         good[good] = legal[asked[good], actions[asked[good]]]

@@ -148,7 +148,7 @@ def _best_values(game: Game, states: np.ndarray, teacher: AfterstatePolicy) -> n
     firsts, inverse = unique_states(states)
     best = np.empty(len(firsts), np.float32)
     for start in range(0, len(firsts), 4096):  # every legal action is stepped: bound the memory
-        some = states[firsts[start : start + 4096]]
+        some = states.take(firsts[start : start + 4096])
         best[start : start + 4096] = teacher.action_values(game, some, game.legal_of(some)).max(1)
     return best[inverse]
 

@@ -40,7 +40,7 @@ class Afterstates:
 def expand(game: Game, states: np.ndarray, legal: np.ndarray) -> Afterstates:
     """Steps every legal action: states [B], legal bool [B, A]."""
     rows, actions = np.nonzero(legal)
-    after = states[rows]
+    after = states.take(rows)
     movers = after["player"].copy()
     game.step(game.rules, after, actions.astype(np.int32))
     return Afterstates(game, rows, actions, movers, after)
@@ -130,8 +130,9 @@ class AfterstatePolicy:
     def action_values(self, game: Game, states: np.ndarray, legal: np.ndarray) -> np.ndarray:
         after = expand(game, states, legal)
         values = np.empty(len(after.rows), np.float32)
-        going_on = ~after.over
-        values[going_on] = self.values_of(game, after.states[going_on], after.movers[going_on])
+        going_on = np.flatnonzero(~after.over)
+        open_states = after.states.take(going_on)
+        values[going_on] = self.values_of(game, open_states, after.movers[going_on])
         if after.over.any():
             mine = after.movers[after.over]
             at = np.arange(len(mine))

@@ -64,7 +64,9 @@ def uniform_legal(legal, uniforms, actions, probabilities):
 
 
 @njit(cache=True)
-def _draw(q, legal, epsilon, temperature, uniforms, weights, actions, probabilities, explored):
+def _draw(
+    q, legal, epsilon, temperature, uniforms, weights, actions, probabilities, values, explored
+):
     for i in range(len(q)):
         count = 0
         best = -np.inf
@@ -95,6 +97,7 @@ def _draw(q, legal, epsilon, temperature, uniforms, weights, actions, probabilit
                 if target < 0.0 and chosen == action:
                     break
         actions[i] = chosen
+        values[i] = best
         probabilities[i] = epsilon[i] / count + (1.0 - epsilon[i]) * weights[chosen] / total
 
 
@@ -115,7 +118,7 @@ def draw(
     decisions = Decisions(
         np.empty(rows, np.int32),
         np.empty(rows, np.float32),
-        np.max(q, axis=1, where=legal, initial=-np.inf).astype(np.float32),
+        np.empty(rows, np.float32),
         np.empty(rows, np.bool_),
     )
     weights = np.empty(q.shape[1])
@@ -128,6 +131,7 @@ def draw(
         weights,
         decisions.actions,
         decisions.probabilities,
+        decisions.values,
         decisions.explored,
     )
     return decisions
@@ -162,7 +166,7 @@ class Exploring:
         # depend on which others are made with it.
         decisions = uniform_decisions(legal, rng.rows(np.arange(len(states))), explored=True)
         if len(greedily):
-            some, choices = states[greedily], legal[greedily]
+            some, choices = states.take(greedily), legal[greedily]
             drawn = draw(
                 self.policy.action_values(game, some, choices),
                 choices,
