@@ -1,0 +1,24 @@
+"""Model trees (M5): trees whose leaves are linear models. docs/learners/m5.md has the formulas."""
+
+import pipeline as pipeline  # points numba at the cache folder of these sources
+from pipeline.m5.binning import Binned, Binning
+from pipeline.m5.grow import grow, grow_bag
+from pipeline.m5.options import Options
+from pipeline.m5.predict import Forest, make_forest, predict, predict_row, predict_rows
+from pipeline.m5.tree import Tree, load_trees, save_trees
+
+__all__ = [
+    "Binned",
+    "Binning",
+    "Forest",
+    "Options",
+    "Tree",
+    "grow",
+    "grow_bag",
+    "load_trees",
+    "make_forest",
+    "predict",
+    "predict_row",
+    "predict_rows",
+    "save_trees",
+]

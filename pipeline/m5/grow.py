@@ -1,0 +1,220 @@
+"""From rows to trees: what one tree and one bag are made of."""
+
+from dataclasses import replace
+
+import numpy as np
+from numba import njit
+
+from pipeline.m5.binning import Binned, frozen, parallel
+from pipeline.m5.groups import draw_rows, number_groups, parameter_prices
+from pipeline.m5.options import Options
+from pipeline.m5.regress import Structure, fit_nodes, structure
+from pipeline.m5.split import Training, grow_nodes
+from pipeline.m5.tree import Tree, assemble
+
+_SPREAD_ROWS = 1 << 16
+_MOST_ROWS = 1 << 25
+
+
+def grow_bag(
+    binned: Binned,
+    y: np.ndarray,
+    weight: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    options: Options | None = None,
+    threads: int = 1,
+) -> list[Tree]:
+    """Trees over the same rows, each with its own draw of them; see `grow`."""
+    options = options or Options()
+    if groups is not None:
+        groups = number_groups(groups)
+    members = [
+        replace(options, seed=options.seed + k) for k in range(options.bag_size(groups is not None))
+    ]
+    # Threads are of more use side by side, but the last few trees should not wait for one.
+    inside = 1 if len(members) >= threads else threads
+    return parallel(
+        lambda member: grow(binned, y, weight, groups, member, inside), members, threads
+    )
+
+
+def grow(
+    binned: Binned,
+    y: np.ndarray,
+    weight: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    options: Options | None = None,
+    threads: int = 1,
+) -> Tree:
+    """Grows, fits, prunes and smooths one tree.
+
+    Args:
+        binned: N rows of F features.
+        y: [N], the target.
+        weight: [N] or None for ones: a row of weight 2 counts as two rows, of weight 0 as none.
+        groups: [N] or None: which game each row is from, as numbers or names.
+        options: None for the defaults.
+        threads: changes the time, and nothing else.
+
+    Raises:
+        ValueError: lengths differ, a number is not finite, or no row has weight.
+    """
+    options = options or Options()
+    y, weight = _check_target(binned, y, weight)
+    group = None if groups is None else number_groups(_check_groups(binned, groups))
+    rng = np.random.default_rng(options.seed)
+    if options.bootstrap:
+        weight = weight * _bootstrap(rng, group, len(y))
+    rows = np.flatnonzero(weight > 0.0).astype(np.int32)
+    if group is not None and options.rows_per_group is not None:
+        sizes = np.bincount(group[rows], minlength=group.max() + 1)
+        rows = draw_rows(group, rows, sizes, options.rows_per_group, np.uint64(options.seed))
+    if len(rows) < len(y):
+        binned, y, weight = binned.keep(rows), y[rows], weight[rows]
+        group = None if group is None else number_groups(group[rows])
+    rows, held_out = _hold_out(rng, group, len(y), options)
+    center, scale = _center_and_scale(y[rows], weight[rows])
+    limits = (float(y[rows].min()), float(y[rows].max()))
+    target = (y - center) / scale
+    training = _training(binned, target, weight, group, rows, options)
+    tests = structure(grow_nodes(training, rows, threads))
+    fitted = fit_nodes(training, tests, rows, held_out, threads)
+    groups_by_node = _groups_by_node(tests, rows, group)
+    return assemble(
+        binned.binning, tests, fitted, groups_by_node, center, scale, limits, options.smoothing
+    )
+
+
+def _training(binned, target, weight, group, rows, options) -> Training:
+    table = (binned.codes, binned.binning.code_start, binned.binning.values)
+    some = rows[:: max(len(rows) // _SPREAD_ROWS, 1)]
+    spread = _spreads(*table, weight, some)
+    prices = np.ones(len(spread))
+    if group is not None and options.group_price:
+        prices = parameter_prices(
+            binned,
+            target,
+            weight,
+            rows,
+            group,
+            int(group.max()) + 1,
+            spread,
+            float(options.ridge),
+            float(options.multiplier),
+            options.seed,
+        )
+    least = options.least_leaf(float(weight[rows].sum()))
+    return Training(
+        binned,
+        frozen(target, np.float64),
+        frozen(weight, np.float64),
+        None if group is None else frozen(group, np.int32),
+        frozen(spread, np.float64),
+        frozen(prices, np.float64),
+        least,
+        float(weight.max()),
+        options,
+    )
+
+
+def _check_target(binned, y, weight) -> tuple[np.ndarray, np.ndarray]:
+    rows = len(binned.codes)
+    if rows > _MOST_ROWS:
+        raise ValueError(f"a tree takes at most {_MOST_ROWS} rows, got {rows}")
+    y = _numbers("y", y, rows)
+    if weight is None:
+        return y, np.ones(rows)
+    weight = _numbers("weight", weight, rows)
+    if (weight < 0.0).any():
+        raise ValueError(f"weights must not be negative, but row {np.argmax(weight < 0.0)}'s is")
+    if not (weight > 0.0).any():
+        raise ValueError("at least one row must have a weight above 0")
+    return y, weight
+
+
+def _numbers(name, values, rows) -> np.ndarray:
+    values = np.asarray(values, np.float64)
+    if values.shape != (rows,):
+        raise ValueError(f"{name} must have one number per row, {rows}, got shape {values.shape}")
+    if not np.isfinite(values).all():
+        row = int(np.argmax(~np.isfinite(values)))
+        raise ValueError(f"{name} of row {row} is {values[row]}; NaN and inf cannot be used")
+    return values
+
+
+def _check_groups(binned, groups) -> np.ndarray:
+    groups = np.asarray(groups)
+    if groups.shape != (len(binned.codes),):
+        raise ValueError(
+            f"groups must have one entry per row, {len(binned.codes)}, got shape {groups.shape}"
+        )
+    return groups
+
+
+def _bootstrap(rng, group, n) -> np.ndarray:
+    """How often each row, or the group it is in, comes up in as many draws as there are."""
+    many = n if group is None else int(group.max()) + 1
+    times = np.bincount(rng.integers(many, size=many), minlength=many)
+    return (times if group is None else times[group]).astype(np.float64)
+
+
+def _hold_out(rng, group, n, options) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to grow from and rows held out for pruning, int32, whole groups together."""
+    everything = np.arange(n, dtype=np.int32)
+    if options.prune != "holdout":
+        return everything, everything[:0]
+    unit = everything if group is None else group
+    many = int(unit.max()) + 1
+    held = np.zeros(many, np.bool_)
+    # At least one unit stays to grow from.
+    held[rng.permutation(many)[: min(int(np.ceil(options.holdout * many)), many - 1)]] = True
+    return everything[~held[unit]], everything[held[unit]]
+
+
+def _center_and_scale(y, weight) -> tuple[float, float]:
+    # Divided by the largest first, so that squares of large numbers stay finite.
+    unit = max(float(np.abs(y).max()), 1e-300)
+    center = float(np.average(y / unit, weights=weight))
+    scale = float(np.sqrt(np.average((y / unit - center) ** 2, weights=weight)))
+    # Equal targets differ from their mean by rounding alone.
+    return center * unit, scale * unit if scale > 1e-12 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def _spreads(codes, code_start, values, weight, rows):
+    """Variance of every standardised feature, float64 [F]."""
+    features = codes.shape[1]
+    sums = np.zeros(features)
+    squares = np.zeros(features)
+    total = 0.0
+    for r in range(len(rows)):
+        row = rows[r]
+        total += weight[row]
+        for f in range(features):
+            z = values[code_start[f] + codes[row, f]]
+            sums[f] += weight[row] * z
+            squares[f] += weight[row] * z * z
+    means = sums / total
+    return np.maximum(squares / total - means * means, 0.0)
+
+
+def _groups_by_node(tests: Structure, rows: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+    """Distinct groups by node, int32 [M]; zeros without groups."""
+    if group is None:
+        return np.zeros(len(tests.low), np.int32)
+    return _count_groups(tests.low, tests.high, rows, group, int(group.max()) + 1)
+
+
+@njit(cache=True, nogil=True)
+def _count_groups(low, high, rows, group, many):
+    counts = np.zeros(len(low), np.int32)
+    last_node = np.full(many, -1, np.int32)
+    for i in range(len(low)):
+        for r in range(low[i], high[i]):
+            g = group[rows[r]]
+            if last_node[g] != i:
+                last_node[g] = i
+                counts[i] += 1
+    return counts
+
+

@@ -1,0 +1,385 @@
+"""The split rule that looks for where the linear model changes.
+
+A linear model is fitted to the node. Each row then has a score, the derivative of its squared error
+by each coefficient: its residual times (1, its features). In a node that is one linear piece, scores
+sum to about zero on either side of any cut; where level or slopes change, they drift. So one
+histogram of scores ranks every cut of every feature at once by how much a model per side would
+gain, and the best few are then fitted exactly.
+
+A fast relative of Zeileis, Hothorn & Hornik, Model-based recursive partitioning (2008), who test
+for the same drift. Large nodes are judged by a random sample of their rows.
+"""
+
+import numpy as np
+from numba import njit
+
+from pipeline.m5.linear import COLLINEAR, centered, gram, sweep
+
+_MODEL_ROWS = 4096  # that choose the features of the node's model
+_SCORE_ROWS = 8192  # that are scored
+_TERMS = 13  # most features of the node's model
+_COUNT = 14  # channel that holds the weight; 0 is the residual, 1.._TERMS residual times feature
+_CHANNELS = 16  # a whole number of vector registers
+_COARSE = 32  # bins per feature in the first look
+_BY_SCORE = 5  # candidates that are fitted exactly, by the score
+_BY_LINE = 3  # and by a line in the candidate feature alone, which need not be in the model
+_F_TO_ENTER = 4.0
+
+
+@njit(cache=True, nogil=True)
+def score_cuts(
+    codes, code_start, values, target, weight, rows, spread, prices, ridge, least, threshold, seed
+):
+    """The best cuts of a node, best first, among those whose gain exceeds its price.
+
+    codes, code_start, values, target, weight, rows as in `linear.gram`; spread float64 [F] variances
+    and prices float64 [F] parameters per feature; least: fewest rows on either side; threshold: the
+    gain that a split must add to what its parameters gain on noise, in residual variances and for a
+    feature of price 1. Returns int64 [K] features and int64 [K] cuts, K from 0 to 8.
+    """
+    some = _sample(rows, _MODEL_ROWS, seed)
+    sums = gram(codes, code_start, values, target, weight, some)
+    terms, means, inverse_root, slopes, intercept = _model(sums, spread, prices, ridge)
+    some = _sample(rows, _SCORE_ROWS, seed + np.uint64(1))
+    share = _share(some, weight) / _share(rows, weight)
+    design = _whiten(
+        codes, code_start, values, target, some, terms, means, inverse_root, slopes, intercept
+    )
+    scores = _scores(design, weight, some, len(terms))
+    features, cuts = _candidates(
+        codes, code_start, values, some, scores, len(terms), least * share, prices
+    )
+    worth = np.empty(len(features))
+    cost = 2.0 + prices[terms].sum()
+    for k in range(len(features)):
+        f = features[k]
+        gain = _exact_gain(
+            codes, code_start, values, weight, some, design, terms, f, cuts[k], ridge, spread[f]
+        )
+        worth[k] = (gain - cost) / prices[f] - threshold
+    order = np.argsort(-worth)
+    order = order[worth[order] > 0.0]
+    return features[order], cuts[order]
+
+
+@njit(cache=True, nogil=True)
+def _share(rows, weight):
+    total = 0.0
+    for r in range(len(rows)):
+        total += weight[rows[r]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _sample(rows, most, seed):
+    """At most so many of the rows, one at random from each of `most` equal parts, in order."""
+    n = len(rows)
+    if n <= most:
+        return rows
+    chosen = np.empty(most, rows.dtype)
+    for i in range(most):
+        place = (i + random(seed, np.uint64(i))) * n / most
+        chosen[i] = rows[min(int(place), n - 1)]
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def random(seed, index):
+    """Number `index` of the random stream `seed`, float64 in [0, 1).
+
+    Source: splitmix64 (Steele, Lea & Flood 2014), which is a hash of a counter.
+    """
+    x = (seed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ (
+        index * np.uint64(0xD1342543DE82EF95)
+    )
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return float(x >> np.uint64(11)) / 9007199254740992.0
+
+
+@njit(cache=True, nogil=True)
+def _model(sums, spread, prices, ridge):
+    """Forward selection of a linear model from a Gram matrix.
+
+    Returns its K <= _TERMS features, their means, the inverse of the Cholesky factor of their
+    covariance [K, K], the slopes and the intercept.
+    """
+    n = sums[0, 0]
+    everything = np.ones(len(spread), np.bool_)
+    products, kept = centered(sums, spread, ridge, everything)
+    matrix = products.copy()
+    last = len(kept)
+    inside = np.zeros(last, np.bool_)
+    chosen = np.empty(_TERMS, np.int64)
+    count = 0
+    while count < _TERMS:
+        best, most = -1, 0.0
+        for k in range(last):
+            if not inside[k] and matrix[k, k] > COLLINEAR * products[k, k]:
+                gain = matrix[k, last] ** 2 / matrix[k, k] / prices[kept[k]]
+                if gain > most:
+                    best, most = k, gain
+        freedom = n - count - 2
+        if best < 0 or freedom <= 0:
+            break
+        remaining = matrix[last, last] - most * prices[kept[best]]
+        if most * freedom <= _F_TO_ENTER * remaining:
+            break
+        sweep(matrix, best)
+        inside[best] = True
+        chosen[count] = best
+        count += 1
+    chosen = chosen[:count]
+    slopes = matrix[last][chosen]
+    means = sums[0][kept[chosen] + 1] / n
+    intercept = sums[0, -1] / n - (slopes * means).sum()
+    covariance = np.empty((count, count))
+    for i in range(count):
+        for j in range(count):
+            covariance[i, j] = products[chosen[i], chosen[j]] / n
+    return kept[chosen], means, _inverse_root(covariance), slopes, intercept
+
+
+@njit(cache=True, nogil=True)
+def _inverse_root(matrix):
+    """The inverse of the lower Cholesky factor of a positive definite matrix."""
+    size = len(matrix)
+    root = np.zeros((size, size))
+    inverse = np.zeros((size, size))
+    for i in range(size):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= root[i, k] * root[j, k]
+            root[i, j] = np.sqrt(max(total, 1e-12)) if i == j else total / root[j, j]
+    for j in range(size):
+        for i in range(j, size):
+            total = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                total -= root[i, k] * inverse[k, j]
+            inverse[i, j] = total / root[i, i]
+    return inverse
+
+
+@njit(cache=True, nogil=True)
+def _whiten(
+    codes, code_start, values, target, rows, terms, means, inverse_root, slopes, intercept
+):
+    """Float64 [R, 16] of rows: the residual, then the model's features made uncorrelated with unit
+    variance, the rest zero."""
+    design = np.zeros((len(rows), _CHANNELS))
+    deviation = np.empty(len(terms))
+    for r in range(len(rows)):
+        row = rows[r]
+        residual = target[row] - intercept
+        for k in range(len(terms)):
+            value = values[code_start[terms[k]] + codes[row, terms[k]]]
+            residual -= slopes[k] * value
+            deviation[k] = value - means[k]
+        design[r, 0] = residual
+        for k in range(len(terms)):
+            total = 0.0
+            for j in range(k + 1):
+                total += inverse_root[k, j] * deviation[j]
+            design[r, k + 1] = total
+    return design
+
+
+@njit(cache=True, nogil=True)
+def _scores(design, weight, rows, terms):
+    """Float32 [R, 16]: residual times (1, features), and the weight."""
+    scores = np.zeros((len(rows), _CHANNELS), np.float32)
+    for r in range(len(rows)):
+        w = weight[rows[r]]
+        scores[r, 0] = w * design[r, 0]
+        for k in range(1, terms + 1):
+            scores[r, k] = w * design[r, 0] * design[r, k]
+        scores[r, _COUNT] = w
+    return scores
+
+
+@njit(cache=True, nogil=True)
+def _candidates(codes, code_start, values, rows, scores, terms, least, prices):
+    """The most promising cuts by two measures: features [K] and cuts [K], one per feature each."""
+    features = codes.shape[1]
+    shifts = np.zeros(features, np.uint8)
+    for f in range(features):
+        while (code_start[f + 1] - code_start[f] - 1) >> shifts[f] >= _COARSE:
+            shifts[f] += 1
+    sums = _score_histogram(codes, rows, scores, shifts)
+    gains = np.zeros((2, features))
+    coarse = np.zeros((2, features), np.int64)
+    for f in range(features):
+        z = values[code_start[f] : code_start[f + 1]]
+        last = ((len(z) - 1) >> shifts[f]) + 1
+        for kind in range(2):
+            gain, cut = _best_cut(sums[f], z, shifts[f], 0, last, terms, least, kind)
+            gains[kind, f] = gain / prices[f]
+            coarse[kind, f] = cut
+    chosen = np.empty(_BY_SCORE + _BY_LINE, np.int64)
+    cuts = np.empty(_BY_SCORE + _BY_LINE, np.int64)
+    count = 0
+    for kind in range(2):
+        for _ in range(_BY_SCORE if kind == 0 else _BY_LINE):
+            f = np.argmax(gains[kind])
+            if gains[kind, f] <= 0.0:
+                break
+            gains[kind, f] = 0.0
+            cut = coarse[kind, f]
+            if shifts[f] > 0:
+                z = values[code_start[f] : code_start[f + 1]]
+                low = cut << shifts[f]
+                high = min((cut + 2) << shifts[f], len(z))
+                fine = _fine_histogram(codes[:, f], rows, scores, len(z))
+                cut = _best_cut(fine, z, 0, low, high, terms, least, kind)[1]
+            twice = cut < 0
+            for k in range(count):
+                twice |= chosen[k] == f and cuts[k] == cut
+            if not twice:
+                chosen[count] = f
+                cuts[count] = cut
+                count += 1
+    return chosen[:count], cuts[:count]
+
+
+@njit(cache=True, nogil=True)
+def _score_histogram(codes, rows, scores, shifts):
+    """Float32 [F, 32, 16]: sums of scores by feature and coarse bin."""
+    sums = np.zeros((codes.shape[1], _COARSE, _CHANNELS), np.float32)
+    for r in range(len(rows)):
+        row = rows[r]
+        for f in range(codes.shape[1]):
+            bin = sums[f, codes[row, f] >> shifts[f]]
+            for c in range(_CHANNELS):
+                bin[c] += scores[r, c]
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _fine_histogram(column, rows, scores, size):
+    sums = np.zeros((size, _CHANNELS), np.float32)
+    for r in range(len(rows)):
+        bin = sums[column[rows[r]]]
+        for c in range(_CHANNELS):
+            bin[c] += scores[r, c]
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _best_cut(sums, z, shift, low, high, terms, least, kind):
+    """The gain and place of the best cut after bin low .. high - 2 of one feature.
+
+    kind 0: the score's gain, |S_left|^2 / n_left + |S_right|^2 / n_right;
+    kind 1: the gain of a line in this feature through each side's residuals.
+    """
+    last = ((len(z) - 1) >> shift) + 1
+    total = np.zeros(_CHANNELS)
+    moments = np.zeros(3)  # sums of w z, w z^2, w z residual
+    all_moments = np.zeros(3)
+    for bin in range(last):
+        for c in range(_CHANNELS):
+            total[c] += sums[bin, c]
+        _add_moments(all_moments, sums[bin], _middle(z, bin, shift))
+    n = total[_COUNT]
+    left = np.zeros(_CHANNELS)
+    best, place = 0.0, -1
+    whole = _line_gain(n, total[0], all_moments) if kind == 1 else 0.0
+    for bin in range(high - 1):
+        if sums[bin, _COUNT] == 0.0:
+            continue
+        for c in range(_CHANNELS):
+            left[c] += sums[bin, c]
+        _add_moments(moments, sums[bin], _middle(z, bin, shift))
+        n_left = left[_COUNT]
+        n_right = n - n_left
+        if bin < low or n_left < least:
+            continue
+        if n_right < least or n_right <= 0.0:
+            break
+        gain = -whole
+        if kind == 0:
+            for c in range(terms + 1):
+                gain += left[c] ** 2 / n_left + (total[c] - left[c]) ** 2 / n_right
+        else:
+            gain += _line_gain(n_left, left[0], moments)
+            gain += _line_gain(n_right, total[0] - left[0], all_moments - moments)
+        if gain > best:
+            best, place = gain, bin
+    return best, place
+
+
+@njit(cache=True, nogil=True)
+def _middle(z, bin, shift):
+    return z[min((bin << shift) + ((1 << shift) >> 1), len(z) - 1)]
+
+
+@njit(cache=True, nogil=True)
+def _add_moments(moments, bin, z):
+    moments[0] += bin[_COUNT] * z
+    moments[1] += bin[_COUNT] * z * z
+    moments[2] += bin[0] * z
+
+
+@njit(cache=True, nogil=True)
+def _line_gain(n, total, moments):
+    """What a least-squares line explains: n ybar^2 + Szy^2 / Szz."""
+    gain = total * total / n
+    szz = moments[1] - moments[0] ** 2 / n
+    if szz > 1e-6 * n:
+        gain += (moments[2] - moments[0] * total / n) ** 2 / szz
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _exact_gain(
+    codes, code_start, values, weight, rows, design, terms, feature, cut, ridge, spread
+):
+    """What two models gain over one, in residual variances; the feature joins the models."""
+    joins = True
+    for k in range(len(terms)):
+        joins &= terms[k] != feature
+    sides = np.zeros((2, _CHANNELS, _CHANNELS))
+    row_vector = np.zeros(_CHANNELS)
+    place = len(terms) + 1
+    for r in range(len(rows)):
+        row = rows[r]
+        code = codes[row, feature]
+        for c in range(_CHANNELS - 1):
+            row_vector[c + 1] = design[r, c]
+        row_vector[0] = 1.0
+        if joins:
+            row_vector[place + 1] = values[code_start[feature] + code]
+        side = sides[0] if code <= cut else sides[1]
+        w = weight[row]
+        for i in range(_CHANNELS):
+            share = w * row_vector[i]
+            for j in range(_CHANNELS):
+                side[i, j] += share * row_vector[j]
+    count = len(terms) + (1 if joins else 0)
+    n = sides[0, 0, 0] + sides[1, 0, 0]
+    # Whitened features have unit variance, the joining one that of the whole tree.
+    one = _residual(sides[0] + sides[1], count, joins, ridge, spread)
+    two = _residual(sides[0], count, joins, ridge, spread)
+    two += _residual(sides[1], count, joins, ridge, spread)
+    freedom = n - 2 * (count + 1)
+    # Exact pieces leave rounding only; the target has variance 1 in the whole tree.
+    variance = max(two / max(freedom, 1.0), 1e-10)
+    return (one - two) / variance
+
+
+@njit(cache=True, nogil=True)
+def _residual(sums, count, joins, ridge, spread):
+    """Residual sum of squares of column 1 on column 0 and the `count` columns from 2 on."""
+    if sums[0, 0] <= 0.0:
+        return 0.0
+    sweep(sums, 0)
+    for k in range(2, count + 2):
+        before = sums[k, k]
+        scale = spread if joins and k == count + 1 else 1.0
+        if before > 1e-9 * scale:
+            sums[k, k] += ridge * scale
+    for k in range(2, count + 2):
+        if sums[k, k] > 1e-9:
+            sweep(sums, k)
+    return max(sums[1, 1], 0.0)
