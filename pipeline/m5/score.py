@@ -28,14 +28,13 @@ _F_TO_ENTER = 4.0
 
 @njit(cache=True, nogil=True)
 def score_cuts(
-    codes, code_start, values, target, weight, rows, spread, prices, ridge, least, threshold, seed
+    codes, code_start, values, target, weight, rows, spread, prices, ridge, least, seed
 ):
-    """The best cuts of a node, best first, among those whose gain exceeds its price.
+    """The best cuts of a node, best first, among those that gain more than noise would.
 
     codes, code_start, values, target, weight, rows as in `linear.gram`; spread float64 [F] variances
-    and prices float64 [F] parameters per feature; least: fewest rows on either side; threshold: the
-    gain that a split must add to what its parameters gain on noise, in residual variances and for a
-    feature of price 1. Returns int64 [K] features and int64 [K] cuts, K from 0 to 8.
+    and prices float64 [F] parameters per feature; least: fewest rows on either side; seed decides
+    which rows are looked at. Returns int64 [K] features and int64 [K] cuts, K from 0 to 8.
     """
     some = _sample(rows, _MODEL_ROWS, seed)
     sums = gram(codes, code_start, values, target, weight, some)
@@ -50,16 +49,44 @@ def score_cuts(
         codes, code_start, values, some, scores, len(terms), least * share, prices
     )
     worth = np.empty(len(features))
-    cost = 2.0 + prices[terms].sum()
+    cuts_seen = float(_COARSE * codes.shape[1])
+    row_weights = np.empty(len(some))
+    for r in range(len(some)):
+        row_weights[r] = weight[some[r]]
+    whole = _design_gram(design, row_weights)
     for k in range(len(features)):
         f = features[k]
         gain = _exact_gain(
-            codes, code_start, values, weight, some, design, terms, f, cuts[k], ridge, spread[f]
+            codes,
+            code_start,
+            values,
+            weight,
+            some,
+            design,
+            whole,
+            terms,
+            f,
+            cuts[k],
+            ridge,
+            spread[f],
         )
-        worth[k] = (gain - cost) / prices[f] - threshold
+        worth[k] = (gain - _noise_gain(prices[terms].sum(), prices[f], cuts_seen)) / prices[f]
     order = np.argsort(-worth)
     order = order[worth[order] > 0.0]
     return features[order], cuts[order]
+
+
+@njit(cache=True, nogil=True)
+def _noise_gain(model_price, price, cuts):
+    """What the best of so many cuts gains where there is nothing to gain, in residual variances.
+
+    A split adds a level and a slope of price `price` to one more copy of the model's terms. On noise
+    that gains chi square with so many degrees of freedom.
+    Source: Laurent & Massart, Adaptive estimation of a quadratic functional (2000), lemma 1.
+    """
+    freedom = model_price + 2.0 * price
+    x = np.log(cuts) * price
+    return freedom + 2.0 * np.sqrt(freedom * x) + 2.0 * x
 
 
 @njit(cache=True, nogil=True)
@@ -166,9 +193,10 @@ def _inverse_root(matrix):
 def _whiten(
     codes, code_start, values, target, rows, terms, means, inverse_root, slopes, intercept
 ):
-    """Float64 [R, 16] of rows: the residual, then the model's features made uncorrelated with unit
-    variance, the rest zero."""
-    design = np.zeros((len(rows), _CHANNELS))
+    """Float64 [16, R]: ones, the residuals, then the model's features made uncorrelated with unit
+    variance; the rest is zero."""
+    design = np.zeros((_CHANNELS, len(rows)))
+    design[0] = 1.0
     deviation = np.empty(len(terms))
     for r in range(len(rows)):
         row = rows[r]
@@ -177,12 +205,12 @@ def _whiten(
             value = values[code_start[terms[k]] + codes[row, terms[k]]]
             residual -= slopes[k] * value
             deviation[k] = value - means[k]
-        design[r, 0] = residual
+        design[1, r] = residual
         for k in range(len(terms)):
             total = 0.0
             for j in range(k + 1):
                 total += inverse_root[k, j] * deviation[j]
-            design[r, k + 1] = total
+            design[k + 2, r] = total
     return design
 
 
@@ -192,9 +220,9 @@ def _scores(design, weight, rows, terms):
     scores = np.zeros((len(rows), _CHANNELS), np.float32)
     for r in range(len(rows)):
         w = weight[rows[r]]
-        scores[r, 0] = w * design[r, 0]
-        for k in range(1, terms + 1):
-            scores[r, k] = w * design[r, 0] * design[r, k]
+        scores[r, 0] = w * design[1, r]
+        for k in range(terms):
+            scores[r, k + 1] = w * design[1, r] * design[k + 2, r]
         scores[r, _COUNT] = w
     return scores
 
@@ -249,10 +277,12 @@ def _score_histogram(codes, rows, scores, shifts):
     sums = np.zeros((codes.shape[1], _COARSE, _CHANNELS), np.float32)
     for r in range(len(rows)):
         row = rows[r]
+        score = scores[r]
         for f in range(codes.shape[1]):
             bin = sums[f, codes[row, f] >> shifts[f]]
-            for c in range(_CHANNELS):
-                bin[c] += scores[r, c]
+            # A length that the compiler knew would be unrolled to single additions.
+            for c in range(len(score)):
+                bin[c] += score[c]
     return sums
 
 
@@ -333,53 +363,91 @@ def _line_gain(n, total, moments):
 
 @njit(cache=True, nogil=True)
 def _exact_gain(
-    codes, code_start, values, weight, rows, design, terms, feature, cut, ridge, spread
+    codes, code_start, values, weight, rows, design, whole, terms, feature, cut, ridge, spread
 ):
-    """What two models gain over one, in residual variances; the feature joins the models."""
+    """What two models gain over one, in residual variances, and the parameters they have more.
+
+    The feature joins the models. design float64 [16, R] from `_whiten`, whole its Gram matrix.
+    """
     joins = True
     for k in range(len(terms)):
         joins &= terms[k] != feature
-    sides = np.zeros((2, _CHANNELS, _CHANNELS))
-    row_vector = np.zeros(_CHANNELS)
-    place = len(terms) + 1
-    for r in range(len(rows)):
-        row = rows[r]
-        code = codes[row, feature]
-        for c in range(_CHANNELS - 1):
-            row_vector[c + 1] = design[r, c]
-        row_vector[0] = 1.0
-        if joins:
-            row_vector[place + 1] = values[code_start[feature] + code]
-        side = sides[0] if code <= cut else sides[1]
-        w = weight[row]
-        for i in range(_CHANNELS):
-            share = w * row_vector[i]
-            for j in range(_CHANNELS):
-                side[i, j] += share * row_vector[j]
     count = len(terms) + (1 if joins else 0)
-    n = sides[0, 0, 0] + sides[1, 0, 0]
+    masked = np.empty(len(rows))
+    for r in range(len(rows)):
+        code = codes[rows[r], feature]
+        masked[r] = weight[rows[r]] if code <= cut else 0.0
+        design[count + 1, r] = values[code_start[feature] + code] if joins else design[count + 1, r]
+    left = _design_gram(design[: count + 2], masked)
+    both = whole[: count + 2, : count + 2].copy()
+    if joins:
+        for r in range(len(rows)):
+            masked[r] = weight[rows[r]] * design[count + 1, r]
+        for i in range(count + 2):
+            both[i, count + 1] = both[count + 1, i] = _dot(masked, design[i])
+    n = both[0, 0]
+    right = both - left
     # Whitened features have unit variance, the joining one that of the whole tree.
-    one = _residual(sides[0] + sides[1], count, joins, ridge, spread)
-    two = _residual(sides[0], count, joins, ridge, spread)
-    two += _residual(sides[1], count, joins, ridge, spread)
-    freedom = n - 2 * (count + 1)
+    scales = np.ones(count + 2)
+    if joins:
+        scales[count + 1] = spread
+    one = _residual(both, ridge * scales)
+    two = _residual(left, ridge * scales) + _residual(right, ridge * scales)
     # Exact pieces leave rounding only; the target has variance 1 in the whole tree.
-    variance = max(two / max(freedom, 1.0), 1e-10)
+    variance = max(two / max(n - 2.0 * (count + 1), 1.0), 1e-10)
     return (one - two) / variance
 
 
+@njit(cache=True, nogil=True, fastmath=True)
+def _design_gram(design, weight):
+    """The Gram matrix float64 [K, K] of the rows of design [K, R]."""
+    size = len(design)
+    sums = np.empty((size, size))
+    weighted = np.empty(design.shape[1])
+    for i in range(size):
+        weighted[:] = design[i] * weight
+        for j in range(0, i + 1, 4):
+            b0, b1 = design[j], design[min(j + 1, i)]
+            b2, b3 = design[min(j + 2, i)], design[min(j + 3, i)]
+            s0 = s1 = s2 = s3 = 0.0
+            for r in range(len(weighted)):
+                s0 += weighted[r] * b0[r]
+                s1 += weighted[r] * b1[r]
+                s2 += weighted[r] * b2[r]
+                s3 += weighted[r] * b3[r]
+            sums[i, j] = s0
+            sums[i, min(j + 1, i)] = s1
+            sums[i, min(j + 2, i)] = s2
+            sums[i, min(j + 3, i)] = s3
+    for i in range(size):
+        for j in range(i):
+            sums[j, i] = sums[i, j]
+    return sums
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _dot(a, b):
+    total = 0.0
+    for r in range(len(a)):
+        total += a[r] * b[r]
+    return total
+
+
 @njit(cache=True, nogil=True)
-def _residual(sums, count, joins, ridge, spread):
-    """Residual sum of squares of column 1 on column 0 and the `count` columns from 2 on."""
+def _residual(sums, ridges):
+    """Residual sum of squares of row 1 of the design on row 0, the constant, and rows from 2 on.
+
+    Overwrites the Gram matrix `sums`. Rows without variance are left out.
+    """
     if sums[0, 0] <= 0.0:
         return 0.0
     sweep(sums, 0)
-    for k in range(2, count + 2):
-        before = sums[k, k]
-        scale = spread if joins and k == count + 1 else 1.0
-        if before > 1e-9 * scale:
-            sums[k, k] += ridge * scale
-    for k in range(2, count + 2):
+    for k in range(2, len(sums)):
+        if sums[k, k] > 1e-9:
+            sums[k, k] += ridges[k]
+        else:
+            sums[k, k] = 0.0
+    for k in range(2, len(sums)):
         if sums[k, k] > 1e-9:
             sweep(sums, k)
     return max(sums[1, 1], 0.0)

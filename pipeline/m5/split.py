@@ -96,9 +96,6 @@ class _Score:
     def __init__(self, training: Training, rows: np.ndarray):
         self.training = training
         self.rows = rows
-        options = training.options
-        # What a parameter must gain, in residual variances, for the estimated error to fall.
-        self.threshold = (1.0 + options.multiplier) * options.split_price
 
     def start(self, root: Node, threads: int) -> None:
         return None
@@ -117,7 +114,6 @@ class _Score:
             training.prices,
             float(training.options.ridge),
             training.least,
-            self.threshold,
             np.uint64((training.options.seed ^ place) & 0xFFFFFFFFFFFFFFFF),
         )
         if not _take_first(training, self.rows, node, zip(features, cuts, strict=True)):
