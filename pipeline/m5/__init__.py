@@ -3,8 +3,8 @@
 import pipeline as pipeline  # points numba at the cache folder of these sources
 from pipeline.m5.binning import Binned, Binning
 from pipeline.m5.build import grow, grow_bag
-from pipeline.m5.options import Options
 from pipeline.m5.forest import Forest, make_forest, predict, predict_row, predict_rows
+from pipeline.m5.options import Options
 from pipeline.m5.tree import Tree, load_trees, save_trees
 
 __all__ = [

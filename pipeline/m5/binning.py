@@ -143,7 +143,7 @@ def _sample(n: int) -> np.ndarray | None:
     return np.sort(np.random.default_rng(0).choice(n, SAMPLE_ROWS, replace=False, shuffle=False))
 
 
-def _fit_feature(column, max_bins) -> tuple[np.ndarray, np.ndarray, float, float]:
+def _fit_feature(column: np.ndarray, max_bins: int) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Edges, bin means, mean and standard deviation of one feature."""
     column = np.sort(column)
     starts = np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1]]))

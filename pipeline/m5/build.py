@@ -1,12 +1,14 @@
 """From rows to trees: what one tree and one bag are made of."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from pipeline.m5.binning import Binned, frozen, parallel
 from pipeline.m5.groups import draw_rows, number_groups, parameter_prices
+from pipeline.m5.linear import Table, value_of
 from pipeline.m5.options import Options
 from pipeline.m5.regress import Structure, fit_nodes, structure
 from pipeline.m5.split import Training, grow_nodes
@@ -75,8 +77,14 @@ def grow(
     rows, held_out = _hold_out(rng, group, len(y), options)
     center, scale = _center_and_scale(y[rows], weight[rows])
     limits = (float(y[rows].min()), float(y[rows].max()))
-    target = (y - center) / scale
-    training = _training(binned, target, weight, group, rows, options)
+    table = Table(
+        binned.codes,
+        binned.binning.code_start,
+        binned.binning.values,
+        frozen((y - center) / scale, np.float64),
+        frozen(weight, np.float64),
+    )
+    training = _training(table, group, rows, options)
     tests = structure(grow_nodes(training, rows, threads))
     fitted = fit_nodes(training, tests, rows, held_out, threads)
     groups_by_node = _groups_by_node(tests, rows, group)
@@ -85,39 +93,26 @@ def grow(
     )
 
 
-def _training(binned, target, weight, group, rows, options) -> Training:
-    table = (binned.codes, binned.binning.code_start, binned.binning.values)
-    some = rows[:: max(len(rows) // _SPREAD_ROWS, 1)]
-    spread = _spreads(*table, weight, some)
+def _training(
+    table: Table, group: np.ndarray | None, rows: np.ndarray, options: Options
+) -> Training:
+    spread = _spreads(table, rows[:: max(len(rows) // _SPREAD_ROWS, 1)])
     prices = np.ones(len(spread))
     if group is not None and options.group_price:
-        prices = parameter_prices(
-            binned,
-            target,
-            weight,
-            rows,
-            group,
-            int(group.max()) + 1,
-            spread,
-            float(options.ridge),
-            float(options.multiplier),
-            options.seed,
-        )
-    least = options.least_leaf(float(weight[rows].sum()))
+        ridge, multiplier = float(options.ridge), float(options.multiplier)
+        prices = parameter_prices(table, rows, group, spread, ridge, multiplier, options.seed)
     return Training(
-        binned,
-        frozen(target, np.float64),
-        frozen(weight, np.float64),
+        table,
         None if group is None else frozen(group, np.int32),
         frozen(spread, np.float64),
         frozen(prices, np.float64),
-        least,
-        float(weight.max()),
+        options.least_leaf(float(table.weight[rows].sum())),
+        float(table.weight.max()),
         options,
     )
 
 
-def _check_target(binned, y, weight) -> tuple[np.ndarray, np.ndarray]:
+def _check_target(binned: Binned, y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray]:
     rows = len(binned.codes)
     if rows > _MOST_ROWS:
         raise ValueError(f"a tree takes at most {_MOST_ROWS} rows, got {rows}")
@@ -128,11 +123,11 @@ def _check_target(binned, y, weight) -> tuple[np.ndarray, np.ndarray]:
     if (weight < 0.0).any():
         raise ValueError(f"weights must not be negative, but row {np.argmax(weight < 0.0)}'s is")
     if not (weight > 0.0).any():
-        raise ValueError("at least one row must have a weight above 0")
+        raise ValueError("the weight of every row is zero; at least one must be above")
     return y, weight
 
 
-def _numbers(name, values, rows) -> np.ndarray:
+def _numbers(name: str, values: Any, rows: int) -> np.ndarray:
     values = np.asarray(values, np.float64)
     if values.shape != (rows,):
         raise ValueError(f"{name} must have one number per row, {rows}, got shape {values.shape}")
@@ -142,7 +137,7 @@ def _numbers(name, values, rows) -> np.ndarray:
     return values
 
 
-def _check_groups(binned, groups) -> np.ndarray:
+def _check_groups(binned: Binned, groups: Any) -> np.ndarray:
     groups = np.asarray(groups)
     if groups.shape != (len(binned.codes),):
         raise ValueError(
@@ -151,14 +146,16 @@ def _check_groups(binned, groups) -> np.ndarray:
     return groups
 
 
-def _bootstrap(rng, group, n) -> np.ndarray:
+def _bootstrap(rng: np.random.Generator, group: np.ndarray | None, n: int) -> np.ndarray:
     """How often each row, or the group it is in, comes up in as many draws as there are."""
     many = n if group is None else int(group.max()) + 1
     times = np.bincount(rng.integers(many, size=many), minlength=many)
     return (times if group is None else times[group]).astype(np.float64)
 
 
-def _hold_out(rng, group, n, options) -> tuple[np.ndarray, np.ndarray]:
+def _hold_out(
+    rng: np.random.Generator, group: np.ndarray | None, n: int, options: Options
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows to grow from and rows held out for pruning, int32, whole groups together."""
     everything = np.arange(n, dtype=np.int32)
     if options.prune != "holdout":
@@ -171,7 +168,7 @@ def _hold_out(rng, group, n, options) -> tuple[np.ndarray, np.ndarray]:
     return everything[~held[unit]], everything[held[unit]]
 
 
-def _center_and_scale(y, weight) -> tuple[float, float]:
+def _center_and_scale(y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     # Divided by the largest first, so that squares of large numbers stay finite.
     unit = max(float(np.abs(y).max()), 1e-300)
     center = float(np.average(y / unit, weights=weight))
@@ -181,19 +178,20 @@ def _center_and_scale(y, weight) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
-def _spreads(codes, code_start, values, weight, rows):
+def _spreads(table, rows):
     """Variance of every standardised feature, float64 [F]."""
-    features = codes.shape[1]
+    features = table.codes.shape[1]
     sums = np.zeros(features)
     squares = np.zeros(features)
     total = 0.0
     for r in range(len(rows)):
         row = rows[r]
-        total += weight[row]
+        w = table.weight[row]
+        total += w
         for f in range(features):
-            z = values[code_start[f] + codes[row, f]]
-            sums[f] += weight[row] * z
-            squares[f] += weight[row] * z * z
+            z = value_of(table, row, f)
+            sums[f] += w * z
+            squares[f] += w * z * z
     means = sums / total
     return np.maximum(squares / total - means * means, 0.0)
 
@@ -216,5 +214,3 @@ def _count_groups(low, high, rows, group, many):
                 last_node[g] = i
                 counts[i] += 1
     return counts
-
-

@@ -14,7 +14,7 @@ Source: Moulton, Random group effects and the precision of regression estimates 
 import numpy as np
 from numba import njit
 
-from pipeline.m5.linear import fit_node, gram
+from pipeline.m5.linear import Table, fit_node, gram, value_of
 from pipeline.m5.score import random
 
 _PRICE_ROWS = 20_000
@@ -108,21 +108,21 @@ def _correlation_of(values, weight, rows, group, sizes):
 
 
 @njit(cache=True, nogil=True)
-def feature_correlations(codes, code_start, values, weight, rows, group, sizes):
+def feature_correlations(table, rows, group, sizes):
     """The correlation within groups of every feature, float64 [F].
 
     `rows` must have the rows of a group one after the other.
     """
-    features = codes.shape[1]
+    features = table.codes.shape[1]
     between = np.zeros(features)
     total = np.zeros(features)
     squares = np.zeros(features)
     sums = np.zeros(features)
     for r in range(len(rows)):
         row = rows[r]
-        w = weight[row]
+        w = table.weight[row]
         for f in range(features):
-            z = values[code_start[f] + codes[row, f]]
+            z = value_of(table, row, f)
             sums[f] += w * z
             squares[f] += w * z * z
         if r + 1 == len(rows) or group[rows[r + 1]] != group[row]:
@@ -139,46 +139,60 @@ def feature_correlations(codes, code_start, values, weight, rows, group, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _residuals(codes, code_start, values, target, rows, slopes, intercept):
+def _residuals(table, rows, slopes, intercept):
     out = np.empty(len(rows))
     for r in range(len(rows)):
         row = rows[r]
-        out[r] = target[row] - intercept
+        out[r] = table.target[row] - intercept
         for f in range(len(slopes)):
             if slopes[f] != 0.0:
-                out[r] -= slopes[f] * values[code_start[f] + codes[row, f]]
+                out[r] -= slopes[f] * value_of(table, row, f)
     return out
 
 
 def parameter_prices(
-    binned, target, weight, rows, group, num_groups, spread, ridge, multiplier, seed
+    table: Table,
+    rows: np.ndarray,
+    group: np.ndarray,
+    spread: np.ndarray,
+    ridge: float,
+    multiplier: float,
+    seed: int,
 ) -> np.ndarray:
     """How many parameters each feature counts as, float64 [F], at least 1.
 
-    The correlation of the error is that of the residual of one linear model, whose own terms were
-    priced by the correlation of the target; on whole groups of 20,000 rows where there are more.
+    rows int32 [n], group int32 [N], spread float64 [F] as in `linear.centered`. The correlation of
+    the error is that of the residual of one linear model, whose own terms were priced by the
+    correlation of the target; on whole groups of 20,000 rows in all where there are more.
     """
-    binning, codes = binned
-    table = (codes, binning.code_start, binning.values)
-    sizes = np.bincount(group[rows], weight[rows], num_groups)
-    present = np.flatnonzero(sizes)
-    if len(rows) > _PRICE_ROWS:
-        share = np.random.default_rng(seed).permutation(present)
-        share = share[: max(len(present) * _PRICE_ROWS // len(rows), min(len(present), 100))]
-        chosen = np.zeros(num_groups, bool)
-        chosen[share] = True
-        rows = rows[chosen[group[rows]]]
-        sizes = np.where(chosen, sizes, 0.0)
+    rows = _some_groups(rows, group, seed)
     rows = rows[np.argsort(group[rows], kind="stable")]
-    alike = feature_correlations(*table, weight, rows, group, sizes)
-    # The group that a row of the data finds itself in has, on average, so many rows.
-    typical = (sizes * sizes).sum() / sizes.sum()
-    alike_target = _correlation_of(target[rows], weight, rows, group, sizes)
-    prices = 1.0 + max(typical - 1.0, 0.0) * alike * alike_target
-    sums = gram(*table, target, weight, rows)
+    sizes = np.bincount(group[rows], table.weight[rows])
+    # How many rows the group of a row has, on average over rows, beside itself.
+    others = max((sizes * sizes).sum() / sizes.sum() - 1.0, 0.0)
+    alike = feature_correlations(table, rows, group, sizes)
+    alike_target = _correlation_of(table.target[rows], table.weight, rows, group, sizes)
     slopes = np.empty(len(spread))
-    everything = np.ones(len(spread), np.bool_)
-    intercept, _, _ = fit_node(sums, spread, ridge, multiplier, prices, everything, slopes)
-    errors = _residuals(*table, target, rows, slopes, intercept)
-    alike_errors = _correlation_of(errors, weight, rows, group, sizes)
-    return 1.0 + max(typical - 1.0, 0.0) * alike * alike_errors
+    intercept, _, _ = fit_node(
+        gram(table, rows),
+        spread,
+        ridge,
+        multiplier,
+        1.0 + others * alike * alike_target,
+        np.ones(len(spread), np.bool_),
+        slopes,
+    )
+    errors = _residuals(table, rows, slopes, intercept)
+    alike_errors = _correlation_of(errors, table.weight, rows, group, sizes)
+    return 1.0 + others * alike * alike_errors
+
+
+def _some_groups(rows: np.ndarray, group: np.ndarray, seed: int) -> np.ndarray:
+    """The rows of so many random groups that there are about 20,000; of at least 100 groups."""
+    if len(rows) <= _PRICE_ROWS:
+        return rows
+    there = np.unique(group[rows])
+    many = max(len(there) * _PRICE_ROWS // len(rows), 100)
+    chosen = np.zeros(there[-1] + 1, np.bool_)
+    chosen[np.random.default_rng(seed).permutation(there)[:many]] = True
+    return rows[chosen[group[rows]]]

@@ -4,6 +4,8 @@ A row's vector is a = (1, z_1 .. z_F, t): the standardised means of its bins and
 Gram matrix of some rows is the sum of w a a' over them, w the row's weight; float64 [F+2, F+2].
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -14,19 +16,36 @@ COLLINEAR = 1e-8
 _BLOCK = 128
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def gram(codes, code_start, values, target, weight, rows):
-    """The Gram matrix of some rows.
+class Table(NamedTuple):
+    """N rows as kernels see them; `binning.Binning` says what codes and values are."""
 
-    codes uint8 [N, F], code_start int32 [F+1], values float64 [C], target, weight float64 [N],
-    rows int32 [n]. Cost: n F^2 multiply-adds; always in the same order.
-    """
-    size = codes.shape[1] + 2
+    codes: np.ndarray
+    """uint8 [N, F]"""
+    code_start: np.ndarray
+    """int32 [F+1]"""
+    values: np.ndarray
+    """float64 [C], what a code stands for, standardised"""
+    target: np.ndarray
+    """float64 [N], mean 0 and standard deviation 1 over the tree's rows"""
+    weight: np.ndarray
+    """float64 [N]"""
+
+
+@njit(cache=True, nogil=True)
+def value_of(table, row, feature):
+    """The standardised value of a row's feature."""
+    return table.values[table.code_start[feature] + table.codes[row, feature]]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def gram(table, rows):
+    """The Gram matrix of the rows int32 [n]. Cost: n F^2 / 2 multiply-adds, in a fixed order."""
+    size = table.codes.shape[1] + 2
     padded = (size + 3) // 4 * 4
     sums = np.zeros((padded, padded))
     block = np.zeros((padded, _BLOCK))
     for start in range(0, len(rows), _BLOCK):
-        _decode(codes, code_start, values, target, weight, rows[start : start + _BLOCK], block)
+        _decode(table, rows[start : start + _BLOCK], block)
         # Tiles of 2 x 4 products keep the running sums in registers.
         for i in range(0, size, 2):
             a0, a1 = block[i], block[i + 1]
@@ -57,16 +76,16 @@ def gram(codes, code_start, values, target, weight, rows):
 
 
 @njit(cache=True, nogil=True)
-def _decode(codes, code_start, values, target, weight, rows, block):
+def _decode(table, rows, block):
     """Column r of block [>= F+2, _BLOCK] becomes row r's vector times sqrt(w), or zero."""
-    features = codes.shape[1]
+    features = table.codes.shape[1]
     for r in range(len(rows)):
         row = rows[r]
-        root = np.sqrt(weight[row])
+        root = np.sqrt(table.weight[row])
         block[0, r] = root
         for f in range(features):
-            block[f + 1, r] = root * values[code_start[f] + codes[row, f]]
-        block[features + 1, r] = root * target[row]
+            block[f + 1, r] = root * value_of(table, row, f)
+        block[features + 1, r] = root * table.target[row]
     if len(rows) < _BLOCK:
         block[:, len(rows) :] = 0.0
 
@@ -147,7 +166,7 @@ def fit_node(sums, spread, ridge, multiplier, prices, allowed, slopes):
     prices float64 [F]: the parameters that a feature counts as. Writes slopes float64 [F].
     Terms leave one by one, each time the one whose leaving gives the least estimated error.
 
-    Returns (intercept, residual sum of squares with the ridge's, parameters).
+    Returns (intercept, residual sum of squares, parameters).
     """
     slopes[:] = 0.0
     n = sums[0, 0]
@@ -171,11 +190,14 @@ def fit_node(sums, spread, ridge, multiplier, prices, allowed, slopes):
         parameters = 1.0 + prices[kept[inside]].sum()
     last = len(kept)
     intercept = sums[0, -1]
+    rss = matrix[last, last]
     for k in range(last):
         if inside[k]:
-            slopes[kept[k]] = matrix[k, last]
-            intercept -= matrix[k, last] * sums[0, kept[k] + 1]
-    return intercept / n, max(matrix[last, last], 0.0), parameters
+            slope = matrix[k, last]
+            slopes[kept[k]] = slope
+            intercept -= slope * sums[0, kept[k] + 1]
+            rss -= ridge * spread[kept[k]] * slope * slope  # the ridge's own rows
+    return intercept / n, max(rss, 0.0), parameters
 
 
 @njit(cache=True, nogil=True)
@@ -187,7 +209,7 @@ def _term_to_drop(matrix, inside, kept, prices, n, parameters, multiplier):
     best, least, cheapest = -1, now, np.inf
     for k in range(last):
         if inside[k]:
-            loss = -matrix[k, last] ** 2 / matrix[k, k]  # the diagonal is negative inside
+            loss = -(matrix[k, last] ** 2) / matrix[k, k]  # the diagonal is negative inside
             price = prices[kept[k]]
             without = estimated_error(rss + loss, n, parameters - price, multiplier)
             if without <= least and without < np.inf:

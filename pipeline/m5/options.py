@@ -1,6 +1,7 @@
 """The options of a model tree, checked once."""
 
 from dataclasses import dataclass
+from typing import Any
 
 SPLITS = ("score", "sdr")
 FEATURES = ("all", "path", "subtree")
@@ -33,7 +34,7 @@ class Options:
     ridge: float = 1.0
     """Rows' worth of evidence that every slope is zero."""
 
-    split_price: float = 4.0
+    split_price: float = 2.0
     """How many parameters a split counts as: its cut is the best of very many."""
 
     multiplier: float = 2.0
@@ -102,16 +103,16 @@ class Options:
         return self.trees if self.trees is not None else (4 if grouped else 1)
 
 
-def _one_of(name, value, known) -> None:
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
-def _whole(name, value, low, high) -> None:
+def _whole(name: str, value: Any, low: int, high: int) -> None:
     if isinstance(value, bool) or int(value) != value or not low <= value <= high:
         raise ValueError(f"{name} must be a whole number in {low}..{high}, got {value!r}")
 
 
-def _between(name, value, low, high) -> None:
+def _between(name: str, value: Any, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")

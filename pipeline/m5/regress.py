@@ -44,6 +44,8 @@ class Regressions(NamedTuple):
     """float64 [M], rows by weight"""
     target: np.ndarray
     """float64 [M], mean target"""
+    target_deviation: np.ndarray
+    """float64 [M], its standard deviation"""
     means: np.ndarray
     """float64 [M, F], mean of each feature"""
     deviations: np.ndarray
@@ -85,7 +87,7 @@ def fit_nodes(
     rows int32 [n]: as `grow_nodes` left them; held_out int32: rows that only pruning sees.
     """
     options = training.options
-    count, features = len(tests.feature), training.binned.binning.num_features
+    count, features = len(tests.feature), len(training.spread)
     on_path = _on_path(tests, features)
     used = np.zeros((count, features), np.bool_)  # below the node, by tests or models
     parameters = np.zeros(count)
@@ -96,12 +98,13 @@ def fit_nodes(
         np.zeros((count, features)),
         np.zeros(count),
         np.zeros(count),
+        np.zeros(count),
         np.zeros((count, features)),
         np.zeros((count, features)),
         np.zeros(count),
         np.zeros(count),
     )
-    held_leaves = _route(training.binned.codes, tests.feature, tests.cut, tests.right, held_out)
+    held_leaves = _route(training.table.codes, tests.feature, tests.cut, tests.right, held_out)
     held_out = held_out[np.argsort(held_leaves, kind="stable")]
     held_leaves = np.sort(held_leaves)
     grams: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
@@ -112,12 +115,11 @@ def fit_nodes(
             left, right = grams.pop(i + 1), grams.pop(int(tests.right[i]))
             held = left[1] + right[1] if left[1] is not None else None
             return left[0] + right[0], held
-        table = (*training.table, training.target, training.weight)
         held = None
         if options.prune == "holdout":
             first, last = np.searchsorted(held_leaves, [i, i + 1])
-            held = gram(*table, held_out[first:last])
-        return gram(*table, rows[tests.low[i] : tests.high[i]]), held
+            held = gram(training.table, held_out[first:last])
+        return gram(training.table, rows[tests.low[i] : tests.high[i]]), held
 
     def prefers_own_model(i, held):
         """Is the node better off as a leaf? Its children have been asked before."""
@@ -132,9 +134,7 @@ def fit_nodes(
         n = float(out.weight[i])
         price = options.split_price * training.prices[tests.feature[i]]
         below = parameters[left] + parameters[right] + price
-        own_error = estimated_error(
-            out.squares[i], n, parameters[i], float(options.multiplier)
-        )
+        own_error = estimated_error(out.squares[i], n, parameters[i], float(options.multiplier))
         below_error = estimated_error(
             out.squares_below[left] + out.squares_below[right],
             n,
@@ -170,9 +170,7 @@ def fit_nodes(
             out.squares_below[i] = out.squares[i]
             used[i] = out.slopes[i] != 0.0
         else:
-            out.squares_below[i] = (
-                out.squares_below[i + 1] + out.squares_below[tests.right[i]]
-            )
+            out.squares_below[i] = out.squares_below[i + 1] + out.squares_below[tests.right[i]]
             used[i] |= out.slopes[i] != 0.0
 
     subtrees, top = _ranges(tests, len(rows) // (_SUBTREES_PER_THREAD * threads))
@@ -217,11 +215,11 @@ def _ranges(tests: Structure, most: int) -> tuple[list[range], list[int]]:
 
 def _describe(sums: np.ndarray, i: int, out: Regressions) -> None:
     n = sums[0, 0]
-    means = sums[0, 1:-1] / n
+    means = sums[0, 1:] / n
+    deviations = np.sqrt(np.maximum(np.diag(sums)[1:] / n - means * means, 0.0))
     out.weight[i] = n
-    out.target[i] = sums[0, -1] / n
-    out.means[i] = means
-    out.deviations[i] = np.sqrt(np.maximum(np.diag(sums)[1:-1] / n - means * means, 0.0))
+    out.target[i], out.target_deviation[i] = means[-1], deviations[-1]
+    out.means[i], out.deviations[i] = means[:-1], deviations[:-1]
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """The split rule that looks for where the linear model changes.
 
-A linear model is fitted to the node. Each row then has a score, the derivative of its squared error
-by each coefficient: its residual times (1, its features). In a node that is one linear piece, scores
-sum to about zero on either side of any cut; where level or slopes change, they drift. So one
+A linear model is fitted to the node. Each row then has a score, the derivative of its squared
+error by each coefficient: its residual times (1, its features). In a node that is one linear piece,
+scores sum to about zero on either side of any cut; where level or slopes change, they drift. So one
 histogram of scores ranks every cut of every feature at once by how much a model per side would
 gain, and the best few are then fitted exactly.
 
@@ -10,10 +10,12 @@ A fast relative of Zeileis, Hothorn & Hornik, Model-based recursive partitioning
 for the same drift. Large nodes are judged by a random sample of their rows.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from pipeline.m5.linear import COLLINEAR, centered, gram, sweep
+from pipeline.m5.linear import COLLINEAR, centered, gram, sweep, value_of
 
 _MODEL_ROWS = 4096  # that choose the features of the node's model
 _SCORE_ROWS = 8192  # that are scored
@@ -26,51 +28,37 @@ _BY_LINE = 3  # and by a line in the candidate feature alone, which need not be 
 _F_TO_ENTER = 4.0
 
 
+class _Model(NamedTuple):
+    """A linear model of K <= _TERMS features."""
+
+    terms: np.ndarray  # int64 [K], its features
+    means: np.ndarray  # float64 [K], their means
+    inverse_root: np.ndarray  # float64 [K, K], of their covariance's lower Cholesky factor
+    slopes: np.ndarray  # float64 [K]
+    intercept: float
+
+
 @njit(cache=True, nogil=True)
-def score_cuts(
-    codes, code_start, values, target, weight, rows, spread, prices, ridge, least, seed
-):
+def score_cuts(table, rows, spread, prices, ridge, least, seed):
     """The best cuts of a node, best first, among those that gain more than noise would.
 
-    codes, code_start, values, target, weight, rows as in `linear.gram`; spread float64 [F] variances
-    and prices float64 [F] parameters per feature; least: fewest rows on either side; seed decides
-    which rows are looked at. Returns int64 [K] features and int64 [K] cuts, K from 0 to 8.
+    rows int32 [n] of the node; spread float64 [F] variances and prices float64 [F] parameters by
+    feature; least: fewest rows on either side; seed decides which rows are looked at.
+    Returns int64 [K] features and int64 [K] cuts, K from 0 to 8.
     """
-    some = _sample(rows, _MODEL_ROWS, seed)
-    sums = gram(codes, code_start, values, target, weight, some)
-    terms, means, inverse_root, slopes, intercept = _model(sums, spread, prices, ridge)
+    model = _fit_model(gram(table, _sample(rows, _MODEL_ROWS, seed)), spread, prices, ridge)
     some = _sample(rows, _SCORE_ROWS, seed + np.uint64(1))
-    share = _share(some, weight) / _share(rows, weight)
-    design = _whiten(
-        codes, code_start, values, target, some, terms, means, inverse_root, slopes, intercept
-    )
-    scores = _scores(design, weight, some, len(terms))
-    features, cuts = _candidates(
-        codes, code_start, values, some, scores, len(terms), least * share, prices
-    )
+    share = total_weight(table.weight, some) / total_weight(table.weight, rows)
+    design = _whiten(table, some, model)
+    whole = _design_gram(design, table.weight[some])
+    scores = _scores(table, some, design, len(model.terms))
+    features, cuts = _candidates(table, some, scores, len(model.terms), least * share, prices)
     worth = np.empty(len(features))
-    cuts_seen = float(_COARSE * codes.shape[1])
-    row_weights = np.empty(len(some))
-    for r in range(len(some)):
-        row_weights[r] = weight[some[r]]
-    whole = _design_gram(design, row_weights)
     for k in range(len(features)):
         f = features[k]
-        gain = _exact_gain(
-            codes,
-            code_start,
-            values,
-            weight,
-            some,
-            design,
-            whole,
-            terms,
-            f,
-            cuts[k],
-            ridge,
-            spread[f],
-        )
-        worth[k] = (gain - _noise_gain(prices[terms].sum(), prices[f], cuts_seen)) / prices[f]
+        gain = _exact_gain(table, some, design, whole, model.terms, f, cuts[k], ridge, spread[f])
+        noise = _noise_gain(prices[model.terms].sum(), prices[f], _COARSE * len(spread))
+        worth[k] = (gain - noise) / prices[f]
     order = np.argsort(-worth)
     order = order[worth[order] > 0.0]
     return features[order], cuts[order]
@@ -80,8 +68,8 @@ def score_cuts(
 def _noise_gain(model_price, price, cuts):
     """What the best of so many cuts gains where there is nothing to gain, in residual variances.
 
-    A split adds a level and a slope of price `price` to one more copy of the model's terms. On noise
-    that gains chi square with so many degrees of freedom.
+    A split adds a level and a slope of price `price` to one more copy of the model's terms; on
+    noise that gains chi square with so many degrees of freedom.
     Source: Laurent & Massart, Adaptive estimation of a quadratic functional (2000), lemma 1.
     """
     freedom = model_price + 2.0 * price
@@ -90,7 +78,7 @@ def _noise_gain(model_price, price, cuts):
 
 
 @njit(cache=True, nogil=True)
-def _share(rows, weight):
+def total_weight(weight, rows):
     total = 0.0
     for r in range(len(rows)):
         total += weight[rows[r]]
@@ -126,12 +114,8 @@ def random(seed, index):
 
 
 @njit(cache=True, nogil=True)
-def _model(sums, spread, prices, ridge):
-    """Forward selection of a linear model from a Gram matrix.
-
-    Returns its K <= _TERMS features, their means, the inverse of the Cholesky factor of their
-    covariance [K, K], the slopes and the intercept.
-    """
+def _fit_model(sums, spread, prices, ridge):
+    """Forward selection of a linear model from a Gram matrix."""
     n = sums[0, 0]
     everything = np.ones(len(spread), np.bool_)
     products, kept = centered(sums, spread, ridge, everything)
@@ -165,7 +149,7 @@ def _model(sums, spread, prices, ridge):
     for i in range(count):
         for j in range(count):
             covariance[i, j] = products[chosen[i], chosen[j]] / n
-    return kept[chosen], means, _inverse_root(covariance), slopes, intercept
+    return _Model(kept[chosen], means, _inverse_root(covariance), slopes, intercept)
 
 
 @njit(cache=True, nogil=True)
@@ -190,36 +174,35 @@ def _inverse_root(matrix):
 
 
 @njit(cache=True, nogil=True)
-def _whiten(
-    codes, code_start, values, target, rows, terms, means, inverse_root, slopes, intercept
-):
+def _whiten(table, rows, model):
     """Float64 [16, R]: ones, the residuals, then the model's features made uncorrelated with unit
     variance; the rest is zero."""
     design = np.zeros((_CHANNELS, len(rows)))
     design[0] = 1.0
+    terms = model.terms
     deviation = np.empty(len(terms))
     for r in range(len(rows)):
         row = rows[r]
-        residual = target[row] - intercept
+        residual = table.target[row] - model.intercept
         for k in range(len(terms)):
-            value = values[code_start[terms[k]] + codes[row, terms[k]]]
-            residual -= slopes[k] * value
-            deviation[k] = value - means[k]
+            value = value_of(table, row, terms[k])
+            residual -= model.slopes[k] * value
+            deviation[k] = value - model.means[k]
         design[1, r] = residual
         for k in range(len(terms)):
             total = 0.0
             for j in range(k + 1):
-                total += inverse_root[k, j] * deviation[j]
+                total += model.inverse_root[k, j] * deviation[j]
             design[k + 2, r] = total
     return design
 
 
 @njit(cache=True, nogil=True)
-def _scores(design, weight, rows, terms):
+def _scores(table, rows, design, terms):
     """Float32 [R, 16]: residual times (1, features), and the weight."""
     scores = np.zeros((len(rows), _CHANNELS), np.float32)
     for r in range(len(rows)):
-        w = weight[rows[r]]
+        w = table.weight[rows[r]]
         scores[r, 0] = w * design[1, r]
         for k in range(terms):
             scores[r, k + 1] = w * design[1, r] * design[k + 2, r]
@@ -228,8 +211,9 @@ def _scores(design, weight, rows, terms):
 
 
 @njit(cache=True, nogil=True)
-def _candidates(codes, code_start, values, rows, scores, terms, least, prices):
+def _candidates(table, rows, scores, terms, least, prices):
     """The most promising cuts by two measures: features [K] and cuts [K], one per feature each."""
+    codes, code_start, values = table.codes, table.code_start, table.values
     features = codes.shape[1]
     shifts = np.zeros(features, np.uint8)
     for f in range(features):
@@ -250,15 +234,14 @@ def _candidates(codes, code_start, values, rows, scores, terms, least, prices):
     count = 0
     for kind in range(2):
         for _ in range(_BY_SCORE if kind == 0 else _BY_LINE):
-            f = np.argmax(gains[kind])
+            f = int(np.argmax(gains[kind]))
             if gains[kind, f] <= 0.0:
                 break
             gains[kind, f] = 0.0
             cut = coarse[kind, f]
             if shifts[f] > 0:
                 z = values[code_start[f] : code_start[f + 1]]
-                low = cut << shifts[f]
-                high = min((cut + 2) << shifts[f], len(z))
+                low, high = cut << shifts[f], min((cut + 2) << shifts[f], len(z))
                 fine = _fine_histogram(codes[:, f], rows, scores, len(z))
                 cut = _best_cut(fine, z, 0, low, high, terms, least, kind)[1]
             twice = cut < 0
@@ -362,9 +345,7 @@ def _line_gain(n, total, moments):
 
 
 @njit(cache=True, nogil=True)
-def _exact_gain(
-    codes, code_start, values, weight, rows, design, whole, terms, feature, cut, ridge, spread
-):
+def _exact_gain(table, rows, design, whole, terms, feature, cut, ridge, spread):
     """What two models gain over one, in residual variances, and the parameters they have more.
 
     The feature joins the models. design float64 [16, R] from `_whiten`, whole its Gram matrix.
@@ -375,14 +356,15 @@ def _exact_gain(
     count = len(terms) + (1 if joins else 0)
     masked = np.empty(len(rows))
     for r in range(len(rows)):
-        code = codes[rows[r], feature]
-        masked[r] = weight[rows[r]] if code <= cut else 0.0
-        design[count + 1, r] = values[code_start[feature] + code] if joins else design[count + 1, r]
+        row = rows[r]
+        masked[r] = table.weight[row] if table.codes[row, feature] <= cut else 0.0
+        if joins:
+            design[count + 1, r] = value_of(table, row, feature)
     left = _design_gram(design[: count + 2], masked)
     both = whole[: count + 2, : count + 2].copy()
     if joins:
         for r in range(len(rows)):
-            masked[r] = weight[rows[r]] * design[count + 1, r]
+            masked[r] = table.weight[rows[r]] * design[count + 1, r]
         for i in range(count + 2):
             both[i, count + 1] = both[count + 1, i] = _dot(masked, design[i])
     n = both[0, 0]

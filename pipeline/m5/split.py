@@ -6,17 +6,18 @@ threads grow whole subtrees each by itself. Every step depends on the node's row
 tree is the same for any number of threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from pipeline.m5.binning import CHUNK_ROWS, Binned, chunks, parallel
+from pipeline.m5.binning import CHUNK_ROWS, chunks, parallel
 from pipeline.m5.groups import enough_groups
+from pipeline.m5.linear import Table
 from pipeline.m5.options import Options
-from pipeline.m5.score import score_cuts
+from pipeline.m5.score import score_cuts, total_weight
 from pipeline.m5.sdr import Packed, histogram, pack, spread_left
 
 _SUBTREES_PER_THREAD = 8
@@ -26,11 +27,7 @@ _TRIED = 8  # best features of a node that are tried before it stays a leaf
 class Training(NamedTuple):
     """What one tree is grown from. Letters as in `binning`."""
 
-    binned: Binned
-    target: np.ndarray
-    """float64 [N], mean 0 and standard deviation 1 over the tree's rows"""
-    weight: np.ndarray
-    """float64 [N]"""
+    table: Table
     group: np.ndarray | None
     """int32 [N]"""
     spread: np.ndarray
@@ -42,11 +39,6 @@ class Training(NamedTuple):
     heaviest: float
     """the largest weight"""
     options: Options
-
-    @property
-    def table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        binning, codes = self.binned
-        return codes, binning.code_start, binning.values
 
 
 @dataclass(slots=True, eq=False)
@@ -72,19 +64,21 @@ class Node:
 def grow_nodes(training: Training, rows: np.ndarray, threads: int) -> Node:
     """The root of an unpruned tree over int32 [n] rows, which it reorders."""
     root = Node(0, len(rows))
-    rule = _Sdr(training, rows) if training.options.split == "sdr" else _Score(training, rows)
-    frontier = [(root, rule.start(root, threads))]
+    rule = (_Sdr if training.options.split == "sdr" else _Score)(training, rows)
+    frontier: list[tuple[Node, Any]] = [(root, rule.start(root, threads))]
     if threads > 1:
         while 0 < len(frontier) < _SUBTREES_PER_THREAD * threads:
             frontier.sort(key=lambda item: item[0].size)
             if frontier[-1][0].size < CHUNK_ROWS // 8:
                 break
-            frontier += rule.split(*frontier.pop(), threads)
+            node, state = frontier.pop()
+            frontier += rule.split(node, state, threads)
 
     def grow_below(item):
         stack = [item]
         while stack:
-            stack += rule.split(*stack.pop(), 1)
+            node, state = stack.pop()
+            stack += rule.split(node, state, 1)
 
     parallel(grow_below, sorted(frontier, key=lambda item: -item[0].size), threads)
     return root
@@ -100,15 +94,13 @@ class _Score:
     def start(self, root: Node, threads: int) -> None:
         return None
 
-    def split(self, node: Node, state: None, threads: int) -> list[tuple[Node, None]]:
+    def split(self, node: Node, state: None, threads: int) -> list[tuple[Node, Any]]:
         """Splits the node if that pays; the children that might be split in turn."""
         training = self.training
         rows = self.rows[node.low : node.high]
         place = node.low * 0x9E3779B97F4A7C15 + node.high
         features, cuts = score_cuts(
-            *training.table,
-            training.target,
-            training.weight,
+            training.table,
             rows,
             training.spread,
             training.prices,
@@ -127,7 +119,7 @@ class _Sdr:
     def __init__(self, training: Training, rows: np.ndarray):
         self.training = training
         self.rows = rows
-        self.packed: Packed = pack(training.target, training.weight)
+        self.packed: Packed = pack(training.table.target, training.table.weight)
         self.least_spread = 0.0
 
     def start(self, root: Node, threads: int) -> np.ndarray:
@@ -137,7 +129,7 @@ class _Sdr:
         self.least_spread = max(spread * self.training.options.min_spread, 1.0)
         return sums
 
-    def split(self, node: Node, sums: np.ndarray, threads: int) -> list[tuple[Node, np.ndarray]]:
+    def split(self, node: Node, sums: np.ndarray, threads: int) -> list[tuple[Node, Any]]:
         """Splits the node; the children that might be split in turn, the smaller one last."""
         gains, cuts, spread = self._spread_left(sums)
         if spread < self.least_spread:
@@ -158,7 +150,7 @@ class _Sdr:
         return wanted
 
     def _histogram(self, node: Node, threads: int) -> np.ndarray:
-        codes, code_start, _ = self.training.table
+        codes, code_start = self.training.table.codes, self.training.table.code_start
         rows = self.rows[node.low : node.high]
         packed = self.packed
         parts = parallel(
@@ -168,17 +160,17 @@ class _Sdr:
         )
         return parts[0] if len(parts) == 1 else sum(parts)
 
-    def _spread_left(self, sums: np.ndarray):
+    def _spread_left(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         least = int(np.ceil(self.training.least * self.packed.unit))
-        code_start = self.training.binned.binning.code_start
+        code_start = self.training.table.code_start
         return spread_left(sums, code_start, self.packed.shift, least, self.training.prices)
 
 
-def _take_first(training: Training, rows: np.ndarray, node: Node, tries: Iterator) -> bool:
+def _take_first(training: Training, rows: np.ndarray, node: Node, tries: Iterable) -> bool:
     """Splits the node by the first (feature, cut) that leaves both sides large enough."""
     inside = rows[node.low : node.high]
     for feature, cut in tries:
-        middle = partition(training.binned.codes, inside, feature, cut)
+        middle = partition(training.table.codes, inside, feature, cut)
         sides = inside[:middle], inside[middle:]
         if all(_large_enough(training, side) for side in sides):
             node.feature, node.cut = int(feature), int(cut)
@@ -190,7 +182,7 @@ def _take_first(training: Training, rows: np.ndarray, node: Node, tries: Iterato
 
 def _large_enough(training: Training, rows: np.ndarray) -> bool:
     # The smallest shortfall is rounding of the sum.
-    if total_weight(training.weight, rows) < training.least * (1 - 1e-9):
+    if total_weight(training.table.weight, rows) < training.least * (1 - 1e-9):
         return False
     least = training.options.min_groups
     return training.group is None or enough_groups(training.group, rows, least)
@@ -199,14 +191,6 @@ def _large_enough(training: Training, rows: np.ndarray) -> bool:
 def _divisible(training: Training, node: Node) -> bool:
     """Could two leaves of the least size come of it, as far as its number of rows tells?"""
     return node.size >= 2 and node.size * training.heaviest >= 2 * training.least
-
-
-@njit(cache=True, nogil=True)
-def total_weight(weight, rows):
-    total = 0.0
-    for r in range(len(rows)):
-        total += weight[rows[r]]
-    return total
 
 
 @njit(cache=True, nogil=True)

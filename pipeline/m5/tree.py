@@ -29,8 +29,8 @@ class Tree:
     weight: np.ndarray  # float64 [M], training rows by weight
     groups: np.ndarray  # int32 [M], distinct groups among them, 0 without groups
     mean: np.ndarray  # float64 [M], of the target
+    deviation: np.ndarray  # float64 [M], standard deviation of the target
     error: np.ndarray  # float64 [M], root mean squared residual of the node's own model in training
-    gain: np.ndarray  # float64 [M], what the subtree's models take off that model's squares, summed
     intercept: np.ndarray  # float64 [L]
     term_start: np.ndarray  # int32 [L+1], leaf l has the terms term_start[l]:term_start[l+1]
     term_feature: np.ndarray  # int32 [T]
@@ -55,7 +55,7 @@ class Tree:
         """Tests above each node, int32 [M]."""
         depth = np.zeros(self.num_nodes, np.int32)
         for i in np.flatnonzero(self.feature >= 0):
-            depth[list(self.children(i))] = depth[i] + 1
+            depth[list(self.children(int(i)))] = depth[i] + 1
         return depth
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -95,11 +95,8 @@ def _check(tree: Tree) -> None:
     own = np.arange(nodes)
     fits = (
         nodes == 2 * leaves - 1
-        and all(
-            len(part) == nodes
-            for part in (tree.threshold, tree.right, tree.weight, tree.groups)
-            + (tree.mean, tree.error, tree.gain)
-        )
+        and all(len(part) == nodes for part in (tree.threshold, tree.right, tree.weight))
+        and all(len(part) == nodes for part in (tree.groups, tree.mean, tree.deviation, tree.error))
         and inside.sum() == leaves - 1
         and (tree.feature < tree.num_features).all()
         and ((tree.right > own + 1) & (tree.right < nodes))[inside].all()
@@ -109,8 +106,7 @@ def _check(tree: Tree) -> None:
         and (np.diff(tree.term_start) >= 0).all()
         and all(
             len(part) == tree.term_start[-1]
-            for part in (tree.term_feature, tree.coefficient)
-            + (tree.term_mean, tree.term_deviation)
+            for part in (tree.term_feature, tree.coefficient, tree.term_mean, tree.term_deviation)
         )
         and ((tree.term_feature >= 0) & (tree.term_feature < tree.num_features)).all()
         and tree.limits.shape == (2,)
@@ -157,8 +153,8 @@ def assemble(
         "weight": n,
         "groups": groups[nodes],
         "mean": center + scale * fitted.target[nodes],
+        "deviation": scale * fitted.target_deviation[nodes],
         "error": scale * np.sqrt(fitted.squares[nodes] / n),
-        "gain": scale**2 * (fitted.squares[nodes] - fitted.squares_below[nodes]),
         "intercept": intercept,
         "term_start": np.concatenate([[0], np.cumsum((table != 0.0).sum(1))]),
         "term_feature": term,
