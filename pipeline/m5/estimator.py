@@ -93,7 +93,7 @@ class M5Regressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._table(X, reset=False)
-        return predict(self.forest_, X, self.threads)[:, 0].astype(np.float64)
+        return predict(self.forest_, X, self.threads)[:, 0]
 
     def save(self, folder: str | Path) -> None:
         """Writes the fitted trees as plain arrays and JSON; `M5Regressor.load` reads them."""

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from pipeline.m5.binning import CHUNK_ROWS, frozen, parallel
+from pipeline.m5.binning import frozen, parallel
 from pipeline.m5.tree import Tree
 
 _BLOCK = 128  # rows that stay in the cache while every tree sees them
+_ROWS_PER_TASK = 4096
 
 
 class Forest(NamedTuple):
@@ -28,6 +29,7 @@ class Forest(NamedTuple):
     root: np.ndarray  # int32, by tree
     limits: np.ndarray  # float64 [trees, 2]
     bag_start: np.ndarray  # int32 [K+1], bag k has the trees bag_start[k]:bag_start[k+1]
+    num_features: int
 
 
 def make_forest(bags: Sequence[Sequence[Tree]]) -> Forest:
@@ -61,26 +63,8 @@ def make_forest(bags: Sequence[Sequence[Tree]]) -> Forest:
         frozen(root, np.int32),
         frozen([tree.limits for tree in trees], np.float64),
         frozen(np.cumsum([0, *map(len, bags)]), np.int32),
+        trees[0].num_features,
     )
-
-
-@njit(cache=True, nogil=True)
-def find_leaf(forest, x, tree):
-    """The leaf, by its number in the forest, that row x float32 [F] reaches."""
-    i = forest.root[tree]
-    while forest.feature[i] >= 0:
-        i = i + 1 if x[forest.feature[i]] <= forest.threshold[i] else forest.right[i]
-    return forest.right[i]
-
-
-@njit(cache=True, nogil=True)
-def predict_tree(forest, x, tree):
-    """The value of one tree for row x float32 [F]."""
-    leaf = find_leaf(forest, x, tree)
-    value = forest.intercept[leaf]
-    for k in range(forest.term_start[leaf], forest.term_start[leaf + 1]):
-        value += forest.coefficient[k] * x[forest.term_feature[k]]
-    return min(max(value, forest.limits[tree, 0]), forest.limits[tree, 1])
 
 
 @njit(cache=True, nogil=True)
@@ -88,32 +72,47 @@ def predict_row(forest, x, bag):
     """The value of one bag for row x float32 [F], float64. For use inside jitted loops."""
     total = 0.0
     for tree in range(forest.bag_start[bag], forest.bag_start[bag + 1]):
-        total += predict_tree(forest, x, tree)
+        total += _predict_tree(forest, x, tree)
     return total / (forest.bag_start[bag + 1] - forest.bag_start[bag])
 
 
 @njit(cache=True, nogil=True)
-def predict_rows(forest, X, out):
-    """The values of every bag for every row: X float32 [N, F] to out float32 [N, K].
+def _predict_tree(forest, x, tree):
+    i = forest.root[tree]
+    while forest.feature[i] >= 0:
+        i = i + 1 if x[forest.feature[i]] <= forest.threshold[i] else forest.right[i]
+    leaf = forest.right[i]
+    value = forest.intercept[leaf]
+    for k in range(forest.term_start[leaf], forest.term_start[leaf + 1]):
+        value += forest.coefficient[k] * x[forest.term_feature[k]]
+    return min(max(value, forest.limits[tree, 0]), forest.limits[tree, 1])
 
-    Neither shapes nor values are checked; `predict` does.
+
+@njit(cache=True, nogil=True)
+def predict_rows(forest, X, out):
+    """The values of every bag for every row: X float32 [N, F] to out [N, K].
+
+    Neither shapes nor values are checked; `predict` checks shapes.
     """
-    bags = len(forest.bag_start) - 1
     for start in range(0, len(X), _BLOCK):
         end = min(start + _BLOCK, len(X))
-        for bag in range(bags):
+        for bag in range(out.shape[1]):
             for i in range(start, end):
                 out[i, bag] = predict_row(forest, X[i], bag)
 
 
 def predict(forest: Forest, X: np.ndarray, threads: int = 1) -> np.ndarray:
-    """The values of every bag for checked rows X float32 [N, F]: float32 [N, K]."""
+    """The values of every bag for every row: X [N, F], taken as float32, to float64 [N, K].
+
+    Raises:
+        ValueError: X is no table of so many features.
+    """
     X = frozen(X, np.float32)
-    out = np.empty((len(X), len(forest.bag_start) - 1), np.float32)
-    if threads == 1 or len(X) <= CHUNK_ROWS // 8:
-        predict_rows(forest, X, out)
-        return out
-    size = CHUNK_ROWS // 8
-    parts = [slice(start, start + size) for start in range(0, len(X), size)]
+    if X.ndim != 2 or X.shape[1] != forest.num_features:
+        raise ValueError(
+            f"the trees are for rows of {forest.num_features} features, got X of shape {X.shape}"
+        )
+    out = np.empty((len(X), len(forest.bag_start) - 1))
+    parts = [slice(i, i + _ROWS_PER_TASK) for i in range(0, len(X), _ROWS_PER_TASK)]
     parallel(lambda part: predict_rows(forest, X[part], out[part]), parts, threads)
     return out
