@@ -28,6 +28,7 @@ def grow_bag(
 ) -> list[Tree]:
     """Trees over the same rows, each with its own draw of them; see `grow`."""
     options = options or Options()
+    y, weight, groups = check_rows(len(binned.codes), y, weight, groups)
     if groups is not None:
         groups = number_groups(groups)
     members = [
@@ -62,8 +63,8 @@ def grow(
         ValueError: lengths differ, a number is not finite, or no row has weight.
     """
     options = options or Options()
-    y, weight = _check_target(binned, y, weight)
-    group = None if groups is None else number_groups(_check_groups(binned, groups))
+    y, weight, groups = check_rows(len(binned.codes), y, weight, groups)
+    group = None if groups is None else number_groups(groups)
     rng = np.random.default_rng(options.seed)
     if options.bootstrap:
         weight = weight * _bootstrap(rng, group, len(y))
@@ -112,19 +113,29 @@ def _training(
     )
 
 
-def _check_target(binned: Binned, y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray]:
-    rows = len(binned.codes)
+def check_rows(
+    rows: int, y: Any, weight: Any, groups: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Targets and weights (ones for None) as float64 [rows], and groups as given [rows].
+
+    Raises:
+        ValueError: as `grow` does.
+    """
     if rows > _MOST_ROWS:
         raise ValueError(f"a tree takes at most {_MOST_ROWS} rows, got {rows}")
     y = _numbers("y", y, rows)
-    if weight is None:
-        return y, np.ones(rows)
-    weight = _numbers("weight", weight, rows)
+    weight = np.ones(rows) if weight is None else _numbers("weight", weight, rows)
     if (weight < 0.0).any():
         raise ValueError(f"weights must not be negative, but row {np.argmax(weight < 0.0)}'s is")
-    if not (weight > 0.0).any():
+    if not weight.any():
         raise ValueError("the weight of every row is zero; at least one must be above")
-    return y, weight
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (rows,):
+            raise ValueError(
+                f"groups must have one entry per row, {rows}, got shape {groups.shape}"
+            )
+    return y, weight, groups
 
 
 def _numbers(name: str, values: Any, rows: int) -> np.ndarray:
@@ -135,15 +146,6 @@ def _numbers(name: str, values: Any, rows: int) -> np.ndarray:
         row = int(np.argmax(~np.isfinite(values)))
         raise ValueError(f"{name} of row {row} is {values[row]}; NaN and inf cannot be used")
     return values
-
-
-def _check_groups(binned: Binned, groups: Any) -> np.ndarray:
-    groups = np.asarray(groups)
-    if groups.shape != (len(binned.codes),):
-        raise ValueError(
-            f"groups must have one entry per row, {len(binned.codes)}, got shape {groups.shape}"
-        )
-    return groups
 
 
 def _bootstrap(rng: np.random.Generator, group: np.ndarray | None, n: int) -> np.ndarray:

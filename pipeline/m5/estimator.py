@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from pipeline.m5.binning import Binned, check_table
-from pipeline.m5.build import grow_bag
+from pipeline.m5.build import check_rows, grow_bag
 from pipeline.m5.forest import make_forest, predict
 from pipeline.m5.options import Options
 from pipeline.m5.tree import load_trees, save_trees
@@ -80,8 +80,13 @@ class M5Regressor(RegressorMixin, BaseEstimator):
         options = self._options()
         X = self._table(X, y=y, y_numeric=True)
         y = column_or_1d(y, warn=True)
+        y, weight, groups = check_rows(len(X), y, sample_weight, groups)
+        if not weight.all():  # rows without weight would still shape the bins
+            some = weight != 0.0
+            X, y, weight = X[some], y[some], weight[some]
+            groups = None if groups is None else groups[some]
         binned = Binned.fit(X, options.max_bins, self.threads)
-        self.trees_ = grow_bag(binned, y, sample_weight, groups, options, self.threads)
+        self.trees_ = grow_bag(binned, y, weight, groups, options, self.threads)
         self.forest_ = make_forest([self.trees_])
         return self
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from pipeline.m5.linear import COLLINEAR, centered, gram, sweep, value_of
+from pipeline.streams import mix
 
 _MODEL_ROWS = 4096  # that choose the features of the node's model
 _SCORE_ROWS = 8192  # that are scored
@@ -26,6 +27,7 @@ _COARSE = 32  # bins per feature in the first look
 _BY_SCORE = 5  # candidates that are fitted exactly, by the score
 _BY_LINE = 3  # and by a line in the candidate feature alone, which need not be in the model
 _F_TO_ENTER = 4.0
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class _Model(NamedTuple):
@@ -100,17 +102,9 @@ def _sample(rows, most, seed):
 
 @njit(cache=True, nogil=True)
 def random(seed, index):
-    """Number `index` of the random stream `seed`, float64 in [0, 1).
-
-    Source: splitmix64 (Steele, Lea & Flood 2014), which is a hash of a counter.
-    """
-    x = (seed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ (
-        index * np.uint64(0xD1342543DE82EF95)
-    )
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return float(x >> np.uint64(11)) / 9007199254740992.0
+    """Number `index` of the stream uint64 `seed`, float64 in [0, 1)."""
+    bits = mix(mix(seed + _GOLDEN) + (index + np.uint64(1)) * _GOLDEN)
+    return float(bits >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, nogil=True)

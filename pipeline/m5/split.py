@@ -98,7 +98,8 @@ class _Score:
         """Splits the node if that pays; the children that might be split in turn."""
         training = self.training
         rows = self.rows[node.low : node.high]
-        place = node.low * 0x9E3779B97F4A7C15 + node.high
+        # Which rows of a large node are looked at depends on the seed and on where its rows are.
+        seed = training.options.seed * 0x9E3779B97F4A7C15 + (node.low << 32) + node.high
         features, cuts = score_cuts(
             training.table,
             rows,
@@ -106,7 +107,7 @@ class _Score:
             training.prices,
             float(training.options.ridge),
             training.least,
-            np.uint64((training.options.seed ^ place) & 0xFFFFFFFFFFFFFFFF),
+            np.uint64(seed % (1 << 64)),
         )
         if not _take_first(training, self.rows, node, zip(features, cuts, strict=True)):
             return []
