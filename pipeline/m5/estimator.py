@@ -38,7 +38,7 @@ class M5Regressor(RegressorMixin, BaseEstimator):
         holdout=0.25,
         smoothing=15.0,
         group_price=True,
-        rows_per_group=4,
+        rows_per_group=6,
         trees=None,
         bootstrap=False,
         max_bins=64,

@@ -53,7 +53,7 @@ class Options:
     group_price: bool = True
     """Whether a parameter costs more as its feature and the error are alike within groups."""
 
-    rows_per_group: int | None = 4
+    rows_per_group: int | None = 6
     """Most rows of one group that a tree sees, drawn at random; None for all."""
 
     trees: int | None = None

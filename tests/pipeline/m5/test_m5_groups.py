@@ -29,8 +29,8 @@ def correlation_of(x, groups):
 
 
 def test_correlation_within_groups():
-    # By hand: groups (1, 3), (5, 7), (9, 11) have means 2, 6, 10 about 6. The mean square
-    # between is 2 (16 + 0 + 16) / 2 = 32, within 6 / 3 = 2; (32 - 2) / (32 + 2) with two rows a group.
+    # By hand: groups (1, 3), (5, 7), (9, 11) have means 2, 6, 10 about 6. The mean square between
+    # is 2 (16 + 0 + 16) / 2 = 32, within it is 6 / 3 = 2; two rows a group: (32 - 2) / (32 + 2).
     groups = np.array([0, 0, 1, 1, 2, 2])
     assert correlation_of(np.array([1.0, 3, 5, 7, 9, 11]), groups) == pytest.approx(30 / 34)
     assert correlation_of(np.array([1.0, 3, 1, 3, 1, 3]), groups) == 0.0
