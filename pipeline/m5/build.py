@@ -11,6 +11,7 @@ from pipeline.m5.groups import draw_rows, number_groups, parameter_prices
 from pipeline.m5.linear import Table, value_of
 from pipeline.m5.options import Options
 from pipeline.m5.regress import Structure, fit_nodes, structure
+from pipeline.m5.score import sample
 from pipeline.m5.split import Training, grow_nodes
 from pipeline.m5.tree import Tree, assemble
 
@@ -34,8 +35,7 @@ def grow_bag(
     members = [
         replace(options, seed=options.seed + k) for k in range(options.bag_size(groups is not None))
     ]
-    # Threads are of more use side by side, but the last few trees should not wait for one.
-    inside = 1 if len(members) >= threads else threads
+    inside = max(threads // len(members), 1)  # threads that one tree may use
     return parallel(
         lambda member: grow(binned, y, weight, groups, member, inside), members, threads
     )
@@ -97,7 +97,7 @@ def grow(
 def _training(
     table: Table, group: np.ndarray | None, rows: np.ndarray, options: Options
 ) -> Training:
-    spread = _spreads(table, rows[:: max(len(rows) // _SPREAD_ROWS, 1)])
+    spread = _spreads(table, sample(rows, _SPREAD_ROWS, np.uint64(options.seed)))
     prices = np.ones(len(spread))
     if group is not None and options.group_price:
         ridge, multiplier = float(options.ridge), float(options.multiplier)

@@ -5,6 +5,7 @@ Nodes are numbered in preorder, so that going through the numbers backwards meet
 their parent, a subtree is a range of numbers, and the left child of i is i + 1.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,98 +87,120 @@ def fit_nodes(
 
     rows int32 [n]: as `grow_nodes` left them; held_out int32: rows that only pruning sees.
     """
-    options = training.options
-    count, features = len(tests.feature), len(training.spread)
-    on_path = _on_path(tests, features)
-    used = np.zeros((count, features), np.bool_)  # below the node, by tests or models
-    parameters = np.zeros(count)
-    held_squares = np.zeros(count)
-    out = Regressions(
-        tests.feature < 0,
-        np.zeros(count),
-        np.zeros((count, features)),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros((count, features)),
-        np.zeros((count, features)),
-        np.zeros(count),
-        np.zeros(count),
-    )
-    held_leaves = _route(training.table.codes, tests.feature, tests.cut, tests.right, held_out)
-    held_out = held_out[np.argsort(held_leaves, kind="stable")]
-    held_leaves = np.sort(held_leaves)
-    grams: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+    fitting = _Fitting(training, tests, rows, held_out)
+    subtrees, top = _ranges(tests, len(rows) // (_SUBTREES_PER_THREAD * threads))
+    parallel(fitting.fit_all, subtrees, threads)
+    fitting.fit_all(top)
+    return fitting.out
 
-    def products(i):
-        """The node's Gram matrix, and that of its held-out rows."""
-        if tests.feature[i] >= 0:
-            left, right = grams.pop(i + 1), grams.pop(int(tests.right[i]))
-            held = left[1] + right[1] if left[1] is not None else None
-            return left[0] + right[0], held
-        held = None
-        if options.prune == "holdout":
-            first, last = np.searchsorted(held_leaves, [i, i + 1])
-            held = gram(training.table, held_out[first:last])
-        return gram(training.table, rows[tests.low[i] : tests.high[i]]), held
 
-    def prefers_own_model(i, held):
-        """Is the node better off as a leaf? Its children have been asked before."""
-        left, right = i + 1, int(tests.right[i])
-        if options.prune == "none":
-            return False
-        if options.prune == "holdout":
-            own = squared_error(held, out.intercept[i], out.slopes[i])
-            below = held_squares[left] + held_squares[right]
-            held_squares[i] = min(own, below)
-            return own <= below
-        n = float(out.weight[i])
-        price = options.split_price * training.prices[tests.feature[i]]
-        below = parameters[left] + parameters[right] + price
-        own_error = estimated_error(out.squares[i], n, parameters[i], float(options.multiplier))
-        below_error = estimated_error(
-            out.squares_below[left] + out.squares_below[right],
-            n,
-            below,
-            float(options.multiplier),
+class _Fitting:
+    """What is known about nodes on the way from the leaves to the root.
+
+    Nodes write their own places only, so subtrees may be fitted side by side.
+    """
+
+    def __init__(
+        self, training: Training, tests: Structure, rows: np.ndarray, held_out: np.ndarray
+    ):
+        self.training, self.tests, self.rows = training, tests, rows
+        count, features = len(tests.feature), len(training.spread)
+        self.on_path = _on_path(tests, features)
+        self.used = np.zeros((count, features), np.bool_)  # by tests or models from the node down
+        self.parameters = np.zeros(count)
+        self.held_squares = np.zeros(count)
+        leaves = _route(training.table.codes, tests.feature, tests.cut, tests.right, held_out)
+        self.held_out = held_out[np.argsort(leaves, kind="stable")]
+        self.held_leaves = np.sort(leaves)
+        # Gram matrices of nodes whose parent is still to come: of their rows, and those held out.
+        self.waiting: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        numbers = (np.zeros(count) for _ in range(6))
+        tables = (np.zeros((count, features)) for _ in range(3))
+        self.out = Regressions(
+            is_leaf=tests.feature < 0,
+            intercept=next(numbers),
+            slopes=next(tables),
+            weight=next(numbers),
+            target=next(numbers),
+            target_deviation=next(numbers),
+            means=next(tables),
+            deviations=next(tables),
+            squares=next(numbers),
+            squares_below=next(numbers),
         )
-        if own_error <= below_error:
-            return True
-        parameters[i] = below
-        return False
 
-    def fit(i):
-        own, held = grams[i] = products(i)
-        feature = tests.feature[i]
+    def fit_all(self, nodes: Sequence[int]) -> None:
+        """Fits nodes, ascending and with all below them that have not been fitted."""
+        for i in reversed(nodes):
+            self._fit(i)
+
+    def _fit(self, i: int) -> None:
+        """Fits node i, whose children have been fitted, and makes it a leaf if that is better."""
+        tests, out = self.tests, self.out
+        feature, right = int(tests.feature[i]), int(tests.right[i])
+        own, held = self.waiting[i] = self._products(i)
         if feature >= 0:
-            used[i] = used[i + 1] | used[tests.right[i]]
-            used[i, feature] = True
-        allowed = _allowed(options.leaf_features(), on_path[i], used[i])
-        out.intercept[i], out.squares[i], parameters[i] = fit_node(
+            self.used[i] = self.used[i + 1] | self.used[right]
+            self.used[i, feature] = True
+        self._fit_model(i, own)
+        _describe(own, i, out)
+        in_model = out.slopes[i] != 0.0
+        if held is not None:
+            self.held_squares[i] = squared_error(held, out.intercept[i], out.slopes[i])
+        if feature < 0 or self._is_better_as_leaf(i, i + 1, right):
+            out.is_leaf[i] = True
+            out.squares_below[i] = out.squares[i]
+            self.used[i] = in_model
+        else:
+            out.squares_below[i] = out.squares_below[i + 1] + out.squares_below[right]
+            self.used[i] |= in_model
+
+    def _products(self, i: int) -> tuple[np.ndarray, np.ndarray | None]:
+        tests, table = self.tests, self.training.table
+        if tests.feature[i] < 0:
+            own = gram(table, self.rows[tests.low[i] : tests.high[i]])
+            if self.training.options.prune != "holdout":
+                return own, None
+            first, last = np.searchsorted(self.held_leaves, [i, i + 1])
+            return own, gram(table, self.held_out[first:last])
+        left, left_held = self.waiting.pop(i + 1)
+        right, right_held = self.waiting.pop(int(tests.right[i]))
+        if left_held is None or right_held is None:
+            return left + right, None
+        return left + right, left_held + right_held
+
+    def _fit_model(self, i: int, own: np.ndarray) -> None:
+        training, options, out = self.training, self.training.options, self.out
+        out.intercept[i], out.squares[i], self.parameters[i] = fit_node(
             own,
             training.spread,
             float(options.ridge),
             float(options.multiplier),
             training.prices,
-            allowed,
+            _allowed(options.leaf_features(), self.on_path[i], self.used[i]),
             out.slopes[i],
         )
-        _describe(own, i, out)
-        if feature < 0 and held is not None:
-            held_squares[i] = squared_error(held, out.intercept[i], out.slopes[i])
-        if feature < 0 or prefers_own_model(i, held):
-            out.is_leaf[i] = True
-            out.squares_below[i] = out.squares[i]
-            used[i] = out.slopes[i] != 0.0
-        else:
-            out.squares_below[i] = out.squares_below[i + 1] + out.squares_below[tests.right[i]]
-            used[i] |= out.slopes[i] != 0.0
 
-    subtrees, top = _ranges(tests, len(rows) // (_SUBTREES_PER_THREAD * threads))
-    parallel(lambda subtree: [fit(i) for i in reversed(subtree)], subtrees, threads)
-    for i in reversed(top):
-        fit(i)
-    return out
+    def _is_better_as_leaf(self, i: int, left: int, right: int) -> bool:
+        """Is node i better off without its children? If not, it takes over what they are worth."""
+        options, out = self.training.options, self.out
+        if options.prune == "none":
+            return False
+        if options.prune == "holdout":
+            below = self.held_squares[left] + self.held_squares[right]
+            if self.held_squares[i] <= below:
+                return True
+            self.held_squares[i] = below
+            return False
+        n, multiplier = float(out.weight[i]), float(options.multiplier)
+        price = options.split_price * self.training.prices[self.tests.feature[i]]
+        parameters = self.parameters[left] + self.parameters[right] + price
+        squares = out.squares_below[left] + out.squares_below[right]
+        own = estimated_error(out.squares[i], n, self.parameters[i], multiplier)
+        if own <= estimated_error(squares, n, parameters, multiplier):
+            return True
+        self.parameters[i] = parameters
+        return False
 
 
 def _allowed(which: str, on_path: np.ndarray, used: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ _CHANNELS = 16  # a whole number of vector registers
 _COARSE = 32  # bins per feature in the first look
 _BY_SCORE = 5  # candidates that are fitted exactly, by the score
 _BY_LINE = 3  # and by a line in the candidate feature alone, which need not be in the model
+_SCORE, _LINE = 0, 1  # the two measures
 _F_TO_ENTER = 4.0
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -48,8 +49,8 @@ def score_cuts(table, rows, spread, prices, ridge, least, seed):
     feature; least: fewest rows on either side; seed decides which rows are looked at.
     Returns int64 [K] features and int64 [K] cuts, K from 0 to 8.
     """
-    model = _fit_model(gram(table, _sample(rows, _MODEL_ROWS, seed)), spread, prices, ridge)
-    some = _sample(rows, _SCORE_ROWS, seed + np.uint64(1))
+    model = _fit_model(gram(table, sample(rows, _MODEL_ROWS, seed)), spread, prices, ridge)
+    some = sample(rows, _SCORE_ROWS, seed + np.uint64(1))
     share = total_weight(table.weight, some) / total_weight(table.weight, rows)
     design = _whiten(table, some, model)
     whole = _design_gram(design, table.weight[some])
@@ -88,7 +89,7 @@ def total_weight(weight, rows):
 
 
 @njit(cache=True, nogil=True)
-def _sample(rows, most, seed):
+def sample(rows, most, seed):
     """At most so many of the rows, one at random from each of `most` equal parts, in order."""
     n = len(rows)
     if n <= most:
@@ -206,46 +207,51 @@ def _scores(table, rows, design, terms):
 
 @njit(cache=True, nogil=True)
 def _candidates(table, rows, scores, terms, least, prices):
-    """The most promising cuts by two measures: features [K] and cuts [K], one per feature each."""
-    codes, code_start, values = table.codes, table.code_start, table.values
-    features = codes.shape[1]
-    shifts = np.zeros(features, np.uint8)
-    for f in range(features):
-        while (code_start[f + 1] - code_start[f] - 1) >> shifts[f] >= _COARSE:
-            shifts[f] += 1
-    sums = _score_histogram(codes, rows, scores, shifts)
-    gains = np.zeros((2, features))
-    coarse = np.zeros((2, features), np.int64)
-    for f in range(features):
-        z = values[code_start[f] : code_start[f + 1]]
-        last = ((len(z) - 1) >> shifts[f]) + 1
-        for kind in range(2):
-            gain, cut = _best_cut(sums[f], z, shifts[f], 0, last, terms, least, kind)
-            gains[kind, f] = gain / prices[f]
-            coarse[kind, f] = cut
+    """The most promising cuts by both measures: features [K] and cuts [K]."""
+    code_start = table.code_start
+    shifts = _coarse_shifts(code_start)
+    sums = _score_histogram(table.codes, rows, scores, shifts)
     chosen = np.empty(_BY_SCORE + _BY_LINE, np.int64)
     cuts = np.empty(_BY_SCORE + _BY_LINE, np.int64)
+    gains = np.zeros(len(prices))
+    places = np.zeros(len(prices), np.int64)
     count = 0
-    for kind in range(2):
-        for _ in range(_BY_SCORE if kind == 0 else _BY_LINE):
-            f = int(np.argmax(gains[kind]))
-            if gains[kind, f] <= 0.0:
+    for measure in (_SCORE, _LINE):
+        for f in range(len(prices)):
+            z = table.values[code_start[f] : code_start[f + 1]]
+            last = ((len(z) - 1) >> shifts[f]) + 1
+            gain, place = _best_cut(sums[f], z, shifts[f], 0, last, terms, least, measure)
+            gains[f] = gain / prices[f]
+            places[f] = place
+        for _ in range(_BY_SCORE if measure == _SCORE else _BY_LINE):
+            f = int(np.argmax(gains))
+            if gains[f] <= 0.0:
                 break
-            gains[kind, f] = 0.0
-            cut = coarse[kind, f]
+            gains[f] = 0.0
+            cut = places[f]
             if shifts[f] > 0:
-                z = values[code_start[f] : code_start[f + 1]]
+                z = table.values[code_start[f] : code_start[f + 1]]
                 low, high = cut << shifts[f], min((cut + 2) << shifts[f], len(z))
-                fine = _fine_histogram(codes[:, f], rows, scores, len(z))
-                cut = _best_cut(fine, z, 0, low, high, terms, least, kind)[1]
-            twice = cut < 0
+                fine = _fine_histogram(table.codes[:, f], rows, scores, len(z))
+                cut = _best_cut(fine, z, 0, low, high, terms, least, measure)[1]
+            new = cut >= 0
             for k in range(count):
-                twice |= chosen[k] == f and cuts[k] == cut
-            if not twice:
+                new &= chosen[k] != f or cuts[k] != cut
+            if new:
                 chosen[count] = f
                 cuts[count] = cut
                 count += 1
     return chosen[:count], cuts[:count]
+
+
+@njit(cache=True, nogil=True)
+def _coarse_shifts(code_start):
+    """By how many bits to shift each feature's codes so that they are below 32, uint8 [F]."""
+    shifts = np.zeros(len(code_start) - 1, np.uint8)
+    for f in range(len(shifts)):
+        while (code_start[f + 1] - code_start[f] - 1) >> shifts[f] >= _COARSE:
+            shifts[f] += 1
+    return shifts
 
 
 @njit(cache=True, nogil=True)
@@ -274,11 +280,11 @@ def _fine_histogram(column, rows, scores, size):
 
 
 @njit(cache=True, nogil=True)
-def _best_cut(sums, z, shift, low, high, terms, least, kind):
+def _best_cut(sums, z, shift, low, high, terms, least, measure):
     """The gain and place of the best cut after bin low .. high - 2 of one feature.
 
-    kind 0: the score's gain, |S_left|^2 / n_left + |S_right|^2 / n_right;
-    kind 1: the gain of a line in this feature through each side's residuals.
+    _SCORE: the score's gain, |S_left|^2 / n_left + |S_right|^2 / n_right;
+    _LINE: the gain of a line in this feature through each side's residuals.
     """
     last = ((len(z) - 1) >> shift) + 1
     total = np.zeros(_CHANNELS)
@@ -291,7 +297,7 @@ def _best_cut(sums, z, shift, low, high, terms, least, kind):
     n = total[_COUNT]
     left = np.zeros(_CHANNELS)
     best, place = 0.0, -1
-    whole = _line_gain(n, total[0], all_moments) if kind == 1 else 0.0
+    whole = _line_gain(n, total[0], all_moments) if measure == _LINE else 0.0
     for bin in range(high - 1):
         if sums[bin, _COUNT] == 0.0:
             continue
@@ -305,7 +311,7 @@ def _best_cut(sums, z, shift, low, high, terms, least, kind):
         if n_right < least or n_right <= 0.0:
             break
         gain = -whole
-        if kind == 0:
+        if measure == _SCORE:
             for c in range(terms + 1):
                 gain += left[c] ** 2 / n_left + (total[c] - left[c]) ** 2 / n_right
         else:
