@@ -2,8 +2,8 @@
 
     python benchmarks/bench_m5.py [part ...]
 
-Parts: fit memory threads predict qgame many start; all of them by default (about 10 minutes). Peers run
-in the same process, one after another, and are skipped where they are not installed:
+Parts: fit memory threads predict qgame many start; all of them by default (about 10 minutes).
+Peers run in the same process, one after another, and are skipped where they are not installed:
 `pip install cubist lightgbm`. Errors are root mean squared errors on 100,000 new rows; the noise
 has standard deviation 1. Ratios are the peer's time over ours.
 """
