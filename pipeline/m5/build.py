@@ -66,9 +66,12 @@ def grow(
     y, weight, groups = check_rows(len(binned.codes), y, weight, groups)
     group = None if groups is None else number_groups(groups)
     rng = np.random.default_rng(options.seed)
-    if options.bootstrap:
-        weight = weight * _bootstrap(rng, group, len(y))
     rows = np.flatnonzero(weight > 0.0).astype(np.int32)
+    if options.bootstrap:
+        times = _bootstrap(rng, rows if group is None else group[rows])
+        weight = weight.copy()
+        weight[rows] *= times
+        rows = rows[times > 0]
     if group is not None and options.rows_per_group is not None:
         sizes = np.bincount(group[rows], minlength=group.max() + 1)
         rows = draw_rows(group, rows, sizes, options.rows_per_group, np.uint64(options.seed))
@@ -148,11 +151,14 @@ def _numbers(name: str, values: Any, rows: int) -> np.ndarray:
     return values
 
 
-def _bootstrap(rng: np.random.Generator, group: np.ndarray | None, n: int) -> np.ndarray:
-    """How often each row, or the group it is in, comes up in as many draws as there are."""
-    many = n if group is None else int(group.max()) + 1
-    times = np.bincount(rng.integers(many, size=many), minlength=many)
-    return (times if group is None else times[group]).astype(np.float64)
+def _bootstrap(rng: np.random.Generator, units: np.ndarray) -> np.ndarray:
+    """How often each row comes up, int64 [n], if as many units are drawn as there are.
+
+    units [n]: the row's group, or its own number.
+    """
+    there, unit = np.unique(units, return_inverse=True)
+    draws = rng.integers(len(there), size=len(there))
+    return np.bincount(draws, minlength=len(there))[unit]
 
 
 def _hold_out(

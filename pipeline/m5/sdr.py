@@ -25,8 +25,11 @@ class Packed(NamedTuple):
     """how much of w is one row of weight 1"""
 
 
-def pack(target: np.ndarray, weight: np.ndarray) -> Packed:
-    """Packs float64 [N] targets of mean 0 and standard deviation 1 and weights."""
+def pack(target: np.ndarray, weight: np.ndarray, rows: np.ndarray) -> Packed:
+    """Packs float64 [N] targets and weights of `rows`, over which the targets have mean 0 and
+    standard deviation 1; other rows become zero."""
+    everything = len(weight)
+    target, weight = target[rows], weight[rows]
     total = weight.sum()
     # Whole weights stay as they are: then a row of weight 2 is exactly two rows.
     whole = total <= _MOST_WEIGHT and np.array_equal(weight, np.rint(weight))
@@ -36,7 +39,10 @@ def pack(target: np.ndarray, weight: np.ndarray) -> Packed:
     # The sum of w |y| is at most the sum of w, as the mean of y^2 is 1 and in units of 1 / scale.
     scale = float(1 << min(15, 61 - 2 * bits))
     y = np.rint(target * scale).astype(np.int64)
-    return Packed(w * ((y << bits) + 1), w * y * y, bits, unit)
+    first, second = np.zeros((2, everything), np.int64)
+    first[rows] = w * ((y << bits) + 1)
+    second[rows] = w * y * y
+    return Packed(first, second, bits, unit)
 
 
 @njit(cache=True, nogil=True)

@@ -120,7 +120,7 @@ class _Sdr:
     def __init__(self, training: Training, rows: np.ndarray):
         self.training = training
         self.rows = rows
-        self.packed: Packed = pack(training.table.target, training.table.weight)
+        self.packed: Packed = pack(training.table.target, training.table.weight, rows)
         self.least_spread = 0.0
 
     def start(self, root: Node, threads: int) -> np.ndarray:

@@ -129,6 +129,28 @@ def test_holding_out_and_bootstrap_take_whole_groups():
     assert 50 < boot.groups[0] < 76 and boot.weight[0] == 100 * 20
 
 
+def test_bootstrap_draws_from_what_has_weight():
+    X = np.arange(40.0, dtype=np.float32)[:, None]
+    weight = np.zeros(40)
+    weight[[3, 8]] = 1.0
+    for seed in range(10):
+        options = Options(bootstrap=True, seed=seed)
+        assert grow(Binned.fit(X), X[:, 0], weight, options=options).weight[0] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("split", ["score", "sdr"])
+def test_rows_held_out_may_be_far_from_the_others(split):
+    y = np.zeros(40)
+    y[::4] = 1e200
+    tree = grow(
+        Binned.fit(np.arange(40, dtype=np.float32)[:, None]),
+        y,
+        groups=np.arange(40) % 4,
+        options=Options(split=split, prune="holdout", min_groups=1, rows_per_group=None),
+    )
+    assert np.isfinite(tree.intercept).all()
+
+
 def test_names_of_groups_do_not_matter():
     X, y, groups = games_of(60, 10, 6)
     binned = Binned.fit(X)

@@ -20,8 +20,8 @@ def table_of(X, y, weight=None):
 
 
 def best_cuts(table, least=1, prices=None):
-    packed = pack(table.target, table.weight)
     rows = np.arange(len(table.target), dtype=np.int32)
+    packed = pack(table.target, table.weight, rows)
     sums = histogram(table.codes, table.code_start, packed.first, packed.second, rows)
     prices = np.ones(table.codes.shape[1]) if prices is None else prices
     return spread_left(sums, table.code_start, packed.shift, least, frozen(prices, float))
@@ -30,7 +30,7 @@ def best_cuts(table, least=1, prices=None):
 def test_packed_histogram_counts_exactly():
     r = np.random.default_rng(0)
     table = table_of(r.integers(0, 5, (1000, 3)), r.normal(size=1000), r.integers(1, 9, 1000) + 0.0)
-    packed = pack(table.target, table.weight)
+    packed = pack(table.target, table.weight, np.arange(1000))
     rows = r.permutation(1000)[:400].astype(np.int32)
     args = table.codes, table.code_start, packed.first, packed.second
     sums = histogram(*args, rows)
