@@ -174,22 +174,26 @@ def _whiten(table, rows, model):
     variance; the rest is zero."""
     design = np.zeros((_CHANNELS, len(rows)))
     design[0] = 1.0
-    terms = model.terms
-    deviation = np.empty(len(terms))
     for r in range(len(rows)):
-        row = rows[r]
-        residual = table.target[row] - model.intercept
-        for k in range(len(terms)):
-            value = value_of(table, row, terms[k])
-            residual -= model.slopes[k] * value
-            deviation[k] = value - model.means[k]
-        design[1, r] = residual
-        for k in range(len(terms)):
-            total = 0.0
-            for j in range(k + 1):
-                total += model.inverse_root[k, j] * deviation[j]
-            design[k + 2, r] = total
+        design[1, r] = table.target[rows[r]] - model.intercept
+    for k in range(len(model.terms)):
+        for r in range(len(rows)):
+            value = value_of(table, rows[r], model.terms[k])
+            design[1, r] -= model.slopes[k] * value
+            design[k + 2, r] = value - model.means[k]
+    # In place from the last one back, as each takes from those before it.
+    for k in range(len(model.terms) - 1, -1, -1):
+        column = design[k + 2]
+        column *= model.inverse_root[k, k]
+        for j in range(k):
+            _add_multiple(column, model.inverse_root[k, j], design[j + 2])
     return design
+
+
+@njit(cache=True, nogil=True)
+def _add_multiple(a, factor, b):
+    for r in range(len(a)):
+        a[r] += factor * b[r]
 
 
 @njit(cache=True, nogil=True)
