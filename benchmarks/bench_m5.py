@@ -5,7 +5,7 @@
 Parts: fit memory threads predict qgame many start; all of them by default (about 10 minutes).
 Peers run in the same process, one after another, and are skipped where they are not installed:
 `pip install cubist lightgbm`. Errors are root mean squared errors on 100,000 new rows; the noise
-has standard deviation 1. Ratios are the peer's time over ours.
+has standard deviation 1. Ratios are times over that of `score`.
 """
 
 import os
