@@ -66,7 +66,7 @@ def make_game(name: str, **params) -> Game:
     Raises:
         ValueError: there is no such game or parameter, or a value is out of its range.
     """
-    if name not in GAMES:
+    if not isinstance(name, str) or name not in GAMES:
         raise ValueError(f"there is no game named {name!r}; the games are {', '.join(GAMES)}")
     make = importlib.import_module(GAMES[name]).make
     known = inspect.signature(make).parameters
