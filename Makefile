@@ -35,7 +35,7 @@ $(STAMP): requirements.lock pyproject.toml Makefile
 	@rm -f $(VENV)/installed-* && touch $@
 
 train: $(STAMP)  ## train an agent and watch it learn; ARGS="..." takes Hydra overrides
-	@$(BIN)/selfplay train root=$(ROOT) $(or $(ARGS),experiment=sumto100)
+	@$(BIN)/selfplay train root=$(ROOT) $(ARGS)
 
 test: $(STAMP) check  ## everything that CI runs; ARGS="..." goes to pytest
 	@$(BIN)/python -m pytest $(ARGS)

@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 # An actor that dies this often under the same task is not at fault: the task is (out of memory,
 # ..).
 MAX_ATTEMPTS = 8
+_PER_CPU = 4  # actors that a Ray of our own may start per CPU
 _PING_PAUSE = 1.0  # seconds between calls to an actor that is set aside
 
 
@@ -89,6 +90,12 @@ class RayBackend:
         if not ray.is_initialized():
             cpus = None
             if config.address == "local":
+                most = _PER_CPU * _usable_cpus()
+                if config.actors is not None and config.actors > most:
+                    raise ClusterError(
+                        f"not enough CPUs: {config.actors} actors on {_usable_cpus()} CPUs would "
+                        f"only wait for each other; lower cluster.actors to {most} at most"
+                    )
                 cpus = (config.actors or _usable_cpus()) + config.learner_cpus
             start(config.address, cpus)
             self._owns_ray = True
@@ -248,5 +255,6 @@ def start(address: str, cpus: int | None) -> None:
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
         raise ClusterError(
             f"cannot reach Ray at {address!r}: {_first_line(error)}; start one with "
-            "`ray start --head`, or choose cluster=local"
+            "`ray start --head`, choose cluster=local, or, if it asks for a token, set "
+            "RAY_AUTH_MODE=token"
         ) from error

@@ -77,6 +77,8 @@ def _hydra_sentence(error: Exception) -> str:
     """Hydra's message without its advice to append unknown keys, which is refused as well."""
     text = " ".join(str(error).split())
     unknown = re.search(r"Could not override '([^']+)'", text)
+    if unknown and unknown[1].startswith("opponents.weights."):
+        return f"{unknown[1]} has no weight yet; give it one with +{unknown[1]}=..."
     if unknown:
         return (
             f"there is no key {unknown[1]!r} in the configuration; "

@@ -100,7 +100,7 @@ class EvaluationConfig:
     games: int = MISSING  # per opponent, spread evenly over the seatings
     every: int = 1  # evaluate each so many generations, and the last
     opening_plies: int = MISSING  # random, the same for every seating of a pair
-    baselines: list[str] = MISSING
+    baselines: list[str] | None = None  # None: all that the game has
     predecessor: bool = True
     ancestors: int = 2  # sampled past generations
 
@@ -109,7 +109,7 @@ class EvaluationConfig:
         _within("evaluation.every", self.every, 1)
         _within("evaluation.opening_plies", self.opening_plies, 0, 10**6)
         _within("evaluation.ancestors", self.ancestors, 0, 100)
-        if len(set(self.baselines)) < len(self.baselines):
+        if self.baselines and len(set(self.baselines)) < len(self.baselines):
             raise ConfigError(f"evaluation.baselines names one twice: {self.baselines}")
 
 
@@ -236,6 +236,8 @@ class Config:
             check_run_name(self.run)
         game = make_game_from(self.game)
         known = baseline_names(game)
+        if self.evaluation.baselines is None:
+            self.evaluation.baselines = known
         for name in self.evaluation.baselines:
             _one_of("evaluation.baselines", name, tuple(known))
         for name in self.opponents.weights:

@@ -82,7 +82,7 @@ class Opponent:
 def evaluation_opponents(run: Run, generation: int) -> list[Opponent]:
     """Baselines, the predecessor and some ancestors of a generation's policy."""
     config = run.config.evaluation
-    opponents = [Opponent(name, PolicySource(name)) for name in config.baselines]
+    opponents = [Opponent(name, PolicySource(name)) for name in config.baselines or ()]
     if config.predecessor and generation > 0:
         opponents.append(Opponent("predecessor", run.policy(generation - 1)))
     past = sample_past(run.config.seed, generation, config.ancestors) if generation else []

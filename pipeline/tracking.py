@@ -193,7 +193,8 @@ class Sender:
         if self._uri.startswith("http"):
             return f"  MLflow: {self._uri.rstrip('/')}{page}"
         root = self._run.storage.local
-        show = "make ui" if root == Path("runs").resolve() else f"selfplay ui --root {root}"
+        here = root == Path("runs").resolve() and Path("Makefile").exists()
+        show = "make ui" if here else f"selfplay ui --root {root}"
         return f"  MLflow: {show}   then http://127.0.0.1:5000{page}"
 
     def _connect(self) -> None:
@@ -367,7 +368,7 @@ def metrics_of(record: dict) -> dict[str, float]:
             "play/explored": play["explored"] / max(play["decisions"], 1),
             "play/duplicates": learner.get("duplicate_states"),
             "play/illegal": play["illegal"],
-            "play/lost_tasks": record["lost_tasks"],
+            "play/lost_tasks": record.get("lost_tasks"),
         }
     metrics |= {f"time/{name}": value for name, value in record["seconds"].items()}
     return {key: float(value) for key, value in metrics.items() if value is not None}

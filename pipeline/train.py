@@ -1,4 +1,4 @@
-"""The generation loop: self-play, learn, evaluate, gate; once per generation.
+"""The generation loop: self-play, learn, gate, evaluate; once per generation.
 
     generation g plays with the champion of g - 1, and learns the policy of g
 
@@ -85,11 +85,11 @@ class Loop:
     def begin(self) -> None:
         """Generation 0: the policy that the run starts from, measured but not trained."""
         source, report = self.backend.learn(self._fit_task(0, (), None))
-        record = self._record(0, source, source, report, {"learner": 0.0}, [])
+        record = self._record(0, source, source, report, {"learner": report["seconds"]}, [])
         self.run.finish(0, _manifest(source, source, []), record)
 
     def generation(self, generation: int) -> dict:
-        """Self-play, learn, evaluate, gate. Returns the numbers of the generation."""
+        """Self-play, learn, gate, evaluate. Returns the numbers of the generation."""
         seconds: dict[str, float] = {}
         lost = self.backend.lost_tasks
         shards = _timed(seconds, "selfplay", lambda: self.shards(generation))
@@ -333,7 +333,7 @@ def _line(record: dict, generations: int) -> str:
     held_out = learner.get("loss_held_out")
     loss = learner.get("loss_train") if held_out is None else held_out
     if loss is not None:
-        parts.append(f"loss {loss:.3f}")
+        parts.append(f"loss {loss:.3g}")
     for row in record["evaluation"]:
         if row["opponent"] != "ancestor":
             parts.append(f"{row['opponent']} {row['score']:.0%}")

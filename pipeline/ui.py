@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 
 from pipeline.errors import UserError
@@ -30,4 +29,4 @@ def main(arguments: list[str]) -> None:
     command += ["--host", options.host, "--port", str(options.port)]
     command += ["--backend-store-uri", tracking_uri(storage, None)]
     command += ["--default-artifact-root", (storage.local / "mlartifacts").as_uri()]
-    sys.exit(subprocess.call(command, env=environment))
+    os.execve(sys.executable, command, environment)  # signals reach the server itself

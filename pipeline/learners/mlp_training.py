@@ -1,8 +1,9 @@
 """Training an MLP by Adam: jitted for processors, torch for GPUs. Both take the same steps.
 
 Small networks over small batches, as board games have them, spend most of their time between
-torch's operators. One jitted loop, which reads only the non-zero inputs, is about ten times faster
-at the SumTo100 network (benchmarks/bench_learner.py) and does not need torch to be installed.
+torch's operators. One jitted loop, which reads only the non-zero inputs, is about eight times
+faster at the SumTo100 network (benchmarks/bench_learner.py) and does not need torch to be
+installed.
 """
 
 from dataclasses import dataclass, field

@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 from games import GAMES, make_game
@@ -14,13 +15,15 @@ def test_a_game_is_built_again_from_its_name_and_params(name):
     assert game.name == name
     params = json.loads(json.dumps(dict(game.params)))
     again = make_game(name, **params)
-    assert again.params == game.params and again.rules == game.rules
+    assert again.params == game.params
+    for one, other in zip(again.rules, game.rules, strict=True):  # ints and arrays
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("chess", {}, "there is no game named 'chess'; the games are k_in_a_row, sumto"),
+        ("chess", {}, "there is no game named 'chess'; the games are k_in_a_row"),
         ("", {}, "there is no game named ''"),
         ("../sumto", {}, "there is no game named '../sumto'"),
         (

@@ -218,7 +218,6 @@ REFUSED = [
     ("selfplay.games", "many", "could not be converted to Integer"),
     ("selfplay.games", {"a": 1}, ""),
     ("evaluation.baselines", "random", "not a ListConfig"),
-    ("evaluation.baselines", None, "not Optional"),
     ("evaluation.predecessor", "perhaps", "not a valid bool"),
     ("opponents.weights", None, "not Optional"),
     ("opponents.weights.self", "much", "could not be converted to Float"),

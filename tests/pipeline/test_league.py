@@ -164,7 +164,7 @@ def test_a_seating_depends_on_its_game_alone():
 
 def test_whom_a_policy_is_measured_against(run_with):
     run = run_with(range(8))
-    names = ["random", "win_or_random"]
+    names = ["random", "win_or_random", "perfect"]  # all that SumTo has
     baselines = [Opponent(name, PolicySource(name)) for name in names]
     past = sample_past(1, 7, 2)
     assert evaluation_opponents(run, 7) == [
