@@ -98,6 +98,8 @@ def test_every_file_of_every_group_is_sound(compose, group, name):
     config = to_config(compose(f"{group}={name}"))
     for key, value in read(group, name).items():
         section = to_dict(config)[group]
+        if (group, key, value) == ("evaluation", "baselines", None):
+            value = ["random", "win_or_random", "perfect"]  # all that the game has
         assert section[key] == (value if not isinstance(value, dict) else {**section[key], **value})
 
 
