@@ -54,7 +54,8 @@ def test_memory_is_flat(tmp_path):
     ]
     for (name, _), samples in memory.items():
         early = max(used for done, used in samples if 8 <= done <= 18)
-        late = max(used for done, used in samples if done >= GENERATIONS - 10)
+        # Until the last manifest: after it Ray is shut down, which takes memory of its own.
+        late = max(used for done, used in samples if GENERATIONS - 10 <= done < GENERATIONS)
         print(
             f"{name}: {early / 2**20:.0f} MB in generations 8..18, {late / 2**20:.0f} MB at the end"
         )
