@@ -26,7 +26,7 @@ A win is worth +1, a loss -1, a draw 0 unless the game's page says otherwise.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -71,7 +71,7 @@ class Game:
     """
 
     name: str
-    params: Mapping[str, int]
+    params: Mapping[str, Any]
     rules: NamedTuple
     num_players: int
     num_actions: int
@@ -100,6 +100,12 @@ class Game:
     # Two players, and what one wins the other loses: lets a learner read a value from either side.
     zero_sum: bool = False
     solution: Callable[[], Solution] | None = None
+
+    @property
+    def title(self) -> str:
+        """The game and its parameters in words, as in "sumto (target 100, max_step 10)"."""
+        params = ", ".join(f"{key} {value}" for key, value in self.params.items())
+        return f"{self.name} ({params})" if params else self.name
 
     @property
     def observation_size(self) -> int:

@@ -42,12 +42,6 @@ MAX_BARS = 1000  # of positions with known values; of more, the last ones are dr
 Record = Mapping[str, Any]
 
 
-def game_title(game: Game) -> str:
-    """The game and its parameters in words, as in "sumto (target 100, max_step 10)"."""
-    params = ", ".join(f"{key} {value}" for key, value in game.params.items())
-    return f"{game.name} ({params})" if params else game.name
-
-
 def pooled(rows: Sequence[Mapping]) -> dict:
     """Matches against several opponents as one: counts added up, the 95% interval of their score
     from as many games as are distinct (see `pipeline.league.summarise_match`)."""
@@ -440,7 +434,7 @@ def run_figures(game: Game, records: Sequence[Record]) -> dict[str, bytes]:
     About 0.6 s of CPU for 25 generations.
     """
     solution = game.solution() if game.solution else None
-    name = game_title(game)
+    name = game.title
     valued = [record for record in records if (record["solution"] or {}).get("values")]
     figures = {
         "optimal": optimal_bars(solution, name),

@@ -1,5 +1,7 @@
 """`selfplay train`: composes the configuration with Hydra, checks it and trains."""
 
+import os
+import tempfile
 from typing import Any
 
 import hydra
@@ -37,7 +39,10 @@ def main() -> None:
         except UserError as error:
             refused.append(error)
 
-    task()
+    # Hydra keeps notes of a sweep in a folder; what matters of them is in the runs.
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SELFPLAY_SWEEP"] = folder
+        task()
     if jobs is not None and len(jobs.rows) == len(jobs.jobs):
         print(f"\n{jobs.finish()}", flush=True)
     if refused:

@@ -6,14 +6,17 @@ from typing import TextIO
 
 
 class Progress:
-    """A line "what: done/total, rate, time left" that is rewritten in place; silent without a
-    terminal."""
+    """A line "what: done/total, rate, time left" that is rewritten in place, or just "what" if
+    nothing is counted (total 0); silent without a terminal."""
 
     def __init__(self, what: str, total: int, unit: str, out: TextIO = sys.stderr):
         self._what, self._total, self._unit, self._out = what, total, unit, out
         self._done = 0
         self._start = self._shown = time.monotonic()
         self._live = out.isatty()
+        if self._live and not total:
+            out.write(f"\r\x1b[K{what}")
+            out.flush()
 
     def add(self, count: int) -> None:
         self._done += count

@@ -45,7 +45,7 @@ def build(run: Run, pngs: Mapping[str, bytes] | None = None) -> str:
     """
     game = make_game_from(run.config.game)
     records = run.records()
-    title = f"{figures.game_title(game)}: run {run.name}"
+    title = f"{game.title}: run {run.name}"
     parts = [f"<h1>{escape(title)}</h1>", _about(run, records)]
     if records:
         parts += [_values(game, records), _generations(records), _matches(game, records)]
@@ -340,6 +340,7 @@ _CHART = """<h2>Values learned</h2>
 <div class=plot>{svg}<div class=x>{x_axis}</div></div></div>
 <p class=small>{words}. <span class=key style="background:var(--up)"></span> V ≥ 0,
 <span class=key style="background:var(--down)"></span> V &lt; 0, thin line: exact value.
+The sign counts: where the learner discounts, values shrink with the distance to the end.
 <span id=bar aria-live=off></span></p>
 </section>
 <script type="application/json" id=data>{data}</script>"""

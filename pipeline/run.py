@@ -81,7 +81,10 @@ class Run:
             if storage.exists(f"{config.run}/config.yaml"):
                 before = cls.open(config.root, config.run).config
                 _refuse_changes(config.run, to_dict(before), to_dict(config))
-            storage.write(f"{config.run}/config.yaml", yaml.safe_dump(to_dict(config)))
+                cls(storage, config.run, config).check_length()
+            storage.write(
+                f"{config.run}/config.yaml", yaml.safe_dump(to_dict(config), sort_keys=False)
+            )
             run = cls(storage, config.run, config, lock)
             run._note_start()
             run._drop_unfinished()
@@ -90,6 +93,19 @@ class Run:
             if lock is not None:
                 lock.release()
             raise
+
+    def check_length(self) -> None:
+        """Refuses to end before where the run already is.
+
+        Raises:
+            RunError: more generations are complete than the configuration asks for.
+        """
+        newest = max(self.complete(), default=0)
+        if newest > self.config.generations:
+            raise RunError(
+                f"run {self.name} has {newest} generations already, generations="
+                f"{self.config.generations} asks for fewer; ask for more, or train a new run"
+            )
 
     def close(self) -> None:
         if self._lock is not None:

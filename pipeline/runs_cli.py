@@ -10,6 +10,7 @@ import argparse
 
 from filelock import FileLock, Timeout
 
+from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.evaluate import table
 from pipeline.run import Run, run_names
@@ -96,7 +97,7 @@ def show(run: Run) -> str:
     lines = [
         f"run {run.name}: {_state(run)}",
         f"  in {run.storage.where(run.name)}",
-        f"  {config.game_name} {config.game_params}, {config.learner.name}, seed {config.seed}",
+        f"  {make_game_from(config.game).title}, {config.learner.name}, seed {config.seed}",
         f"  generations complete: {newest} of {config.generations}",
     ]
     if not done:

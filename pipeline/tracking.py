@@ -246,7 +246,7 @@ class Sender:
                 data = self._run.storage.read(f"{self._run.folder(generation)}/policy/{file}")
                 (Path(name) / file).write_bytes(data)
             self._client.log_artifacts(self._id, name, f"policies/{generation:04d}")
-        picture = figures.value_bars(self._solution, record, figures.game_title(self._game))
+        picture = figures.value_bars(self._solution, record, self._game.title)
         if picture is not None:
             path = f"{self._run.folder(generation)}/values.png"
             self._run.storage.write(path, picture)

@@ -51,6 +51,8 @@ def train(config: Config, parent: str | None = None) -> dict[str, Any]:
                     record = loop.generation(generation)
                     tracker.wake()
                     print(_line(record, config.generations), flush=True)
+        if config.tracking.enabled:
+            print("  sending the rest to MLflow", flush=True)
         tracker.finish()
         records = run.records()
         if not records:
@@ -152,6 +154,7 @@ class Loop:
                 window += [(each, entry["path"], entry["sha256"]) for entry in entries]
             window += [(generation, shard.path, shard.sha256) for shard in shards]
             previous = self.run.policy(generation - 1)
+            progress = Progress(f"generation {generation}: learning", 0, "")
             try:
                 return self.backend.learn(self._fit_task(generation, tuple(window), previous))
             except ShardError as error:
@@ -160,6 +163,8 @@ class Loop:
                 print(f"warning: {error}", file=sys.stderr, flush=True)
                 refused.add(error.path)
                 self._replay(error.path, generation, shards)
+            finally:
+                progress.clear()
 
     def _replay(self, path: str, newest: int, shards: list[ShardDone]) -> None:
         """Plays one shard of any generation again. Its games are the same; its bytes too, unless
@@ -316,14 +321,17 @@ def _sum_up(shards: list[ShardDone], seconds: float) -> dict | None:
 
 def _opening(run: Run, done: list[int]) -> str:
     config = run.config
-    words = ", ".join(f"{key} {value}" for key, value in config.game_params.items())
-    where = f"{run.storage.where(run.name)}"
     start = f"continues after generation {done[-1]}" if done else "starts"
-    return (
-        f"run {run.name} {start}: {config.game_name} ({words}), {config.learner.name}, "
-        f"{config.generations} generations of {config.selfplay.games:,} games, seed {config.seed}\n"
-        f"  in {where}"
-    )
+    lines = [
+        f"run {run.name} {start}: {make_game_from(config.game).title}, {config.learner.name}, "
+        f"{config.generations} x {config.selfplay.games:,} games, seed {config.seed}",
+        f"  in {run.storage.where(run.name)}",
+    ]
+    if len(done) > config.generations:
+        lines.append("  all its generations are done; ask for more with generations=...")
+    elif config.cluster.kind == "ray":
+        lines.append("  starting Ray and, the first time, compiling: up to a minute")
+    return "\n".join(lines)
 
 
 def _line(record: dict, generations: int) -> str:

@@ -44,6 +44,7 @@ def test_the_same_command_again_has_nothing_left_to_do(folder):
     again = selfplay(folder, "train", "run=one", *SMALL)
     assert again.returncode == 0
     assert "continues after generation 2" in again.stdout
+    assert "all its generations are done" in again.stdout
 
 
 @pytest.mark.parametrize(
@@ -79,11 +80,18 @@ def test_the_name_alone_continues_a_run_as_it_was_started(folder):
     assert selfplay(folder, "train", "run=named", *SMALL).returncode == 0
     more = selfplay(folder, "train", "run=named", "generations=3")
     assert more.returncode == 0, more.stderr
-    assert "continues after generation 2: sumto (max_step 4, target 20)" in more.stdout
+    assert "continues after generation 2: sumto (target 20, max_step 4)" in more.stdout
     assert "generation   3/3" in more.stdout
     # What is asked for is asked for, even where it is the default.
     refused = selfplay(folder, "train", "run=named", "game=sumto100")
     assert refused.returncode == 2 and "game.target 20 -> 100" in refused.stderr
+
+
+def test_fewer_generations_than_there_are_is_refused(folder):
+    done = selfplay(folder, "train", "run=one", "generations=1")
+    assert done.returncode == 2
+    assert "run one has 2 generations already, generations=1 asks for fewer" in done.stderr
+    assert "2/2" in selfplay(folder, "runs", "list").stdout
 
 
 def test_a_changed_configuration_is_refused(folder):
