@@ -6,6 +6,7 @@
 import os
 import re
 import sys
+import traceback
 
 from pipeline.errors import UserError
 
@@ -40,7 +41,9 @@ def main() -> None:
     except UserError as error:
         _refuse(str(error))
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in ("hydra", "omegaconf"):
+        *_, (innermost, _) = traceback.walk_tb(error.__traceback__)  # game=3: a plain ValueError
+        raisers = (type(error).__module__, innermost.f_globals.get("__name__", ""))
+        if not any(name.split(".")[0] in ("hydra", "omegaconf") for name in raisers):
             raise
         _refuse(_hydra_sentence(error))
 

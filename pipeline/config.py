@@ -232,6 +232,8 @@ class Config:
     def __post_init__(self) -> None:
         _within("seed", self.seed, 0, 2**63 - 1)
         _within("generations", self.generations, 1, 9999)
+        if not self.root.strip():
+            raise ConfigError("root must name a folder or a URI, got an empty text")
         if self.run is not None:
             check_run_name(self.run)
         game = make_game_from(self.game)
@@ -261,17 +263,22 @@ class Config:
         return {key: value for key, value in self.game.items() if key != "name"}
 
 
+_TAKEN = ("sweeps", "mlartifacts")  # what else lies under a root
+
+
 def check_run_name(name: str) -> None:
     """Refuses names that are not a plain folder name.
 
     Raises:
         ConfigError: a name with anything but letters, digits, ".", "_", "-", or starting with "."
     """
+    if name in _TAKEN:
+        raise ConfigError(f"run must not be one of {', '.join(_TAKEN)}, got {name!r}")
     plain = name.isascii() and all(letter.isalnum() or letter in "._-" for letter in name)
     if not plain or not name or name[0] in "._-" or len(name) > 100:
         raise ConfigError(
-            f"run must be a name of letters, digits, '.', '_' and '-' that starts with a letter or "
-            f"digit, got {name!r}"
+            f"run must be a name of at most 100 letters, digits, '.', '_' and '-' that starts with "
+            f"a letter or digit, got {name!r}"
         )
 
 

@@ -96,7 +96,7 @@ def _opponent(run: Run, name: str, loop: Loop) -> Opponent:
     if name in baseline_names(loop.game):
         return Opponent(name, PolicySource(name))
     other, _, number = name.rpartition(":")
-    if not number.isdigit():
+    if not number.isdecimal():
         raise ConfigError(
             f"against: {name!r} is neither a baseline ({', '.join(baseline_names(loop.game))}) nor "
             "a generation such as 12 or other-run:12"

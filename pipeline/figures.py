@@ -389,7 +389,7 @@ def exploration_and_duplicates(records: Sequence[Record]) -> bytes | None:
         if key == "duplicate_states":
             share = _column(played, "learner", key)
         else:
-            share = _column(played, "selfplay", key) / of
+            share = _column(played, "selfplay", key) / np.maximum(of, 1)  # no decisions at all
         if np.isfinite(share).any():
             _line(axes, at, share, i, f"{words}\nn = {_range(of)} {unit}")
     _shares(axes)

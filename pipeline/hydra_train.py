@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from pipeline import sweep
 from pipeline.config import CONF, Config, to_config, to_dict
-from pipeline.errors import UserError
+from pipeline.errors import ConfigError, UserError
 from pipeline.run import Run, new_run_name
 from pipeline.storage import Storage
 from pipeline.train import train
@@ -56,8 +56,19 @@ def _train_one(config: Config) -> None:
     if config.run is None:
         config.run = new_run_name(label)
     else:
+        _check_written(config.run, HydraConfig.get().overrides.task)
         config = _as_stored(config, HydraConfig.get().overrides.task)
     train(config)
+
+
+def _check_written(name: str, overrides: list[str]) -> None:
+    """Hydra reads 2026_1130 as a number: two names would mean one run."""
+    for each in overrides:
+        key, _, written = each.partition("=")
+        if key == "run" and written.strip("'\"") != name:
+            raise ConfigError(
+                f"run={written} is read as {name!r}; choose a name that begins with a letter"
+            )
 
 
 def _as_stored(config: Config, overrides: list[str]) -> Config:
@@ -76,8 +87,14 @@ def _as_stored(config: Config, overrides: list[str]) -> Config:
         *path, last = key.split(".")
         into, source = merged, composed
         for part in path:
+            if not isinstance(source.get(part), dict):  # an entry of a list: the whole list
+                last = part
+                break
             into, source = into.setdefault(part, {}), source[part]
-        into[last] = source[last]
+        if last in source:
+            into[last] = source[last]
+        else:  # as in ~game.target
+            into.pop(last, None)
     return to_config(merged)
 
 

@@ -80,8 +80,18 @@ class Run:
         try:
             if storage.exists(f"{config.run}/config.yaml"):
                 before = cls.open(config.root, config.run).config
+                if before.run != config.run:  # manifests name files with the run's folder
+                    raise RunError(
+                        f"{storage.where(config.run)} was made as run {before.run} and does not "
+                        "go on under another name; rename the folder back"
+                    )
                 _refuse_changes(config.run, to_dict(before), to_dict(config))
                 cls(storage, config.run, config).check_length()
+            elif storage.names(f"{config.run}/generations"):
+                raise RunError(
+                    f"{storage.where(config.run)}/config.yaml is missing; restore it, or choose "
+                    "another name with run=..."
+                )
             storage.write(
                 f"{config.run}/config.yaml", yaml.safe_dump(to_dict(config), sort_keys=False)
             )
@@ -122,7 +132,7 @@ class Run:
         starts = []
         if self.storage.exists(path):
             with suppress(ValueError, KeyError, TypeError):  # a note, on which nothing depends
-                starts = json.loads(self.storage.read(path))["starts"]
+                starts = [*json.loads(self.storage.read(path))["starts"]]
         starts.append({"time": time.time(), **versions()})
         self.storage.write(path, json.dumps({"name": self.name, "starts": starts}, indent=1))
 
@@ -157,6 +167,7 @@ class Run:
                 self._manifests[generation] = json.loads(self.storage.read(path))
                 for key in ("policy", "champion"):
                     PolicySource(**self._manifests[generation][key])
+                _ = self._manifests[generation]["shards"]
             except FileNotFoundError as error:
                 raise RunError(
                     f"generation {generation} of run {self.name} is not complete; "
@@ -174,6 +185,15 @@ class Run:
 
     def champion(self, generation: int) -> PolicySource:
         return PolicySource(**self.manifest(generation)["champion"])
+
+    def missing_shards(self) -> list[str]:
+        """Paths of the shards that manifests name and that are not there."""
+        return [
+            entry["path"]
+            for generation in self.complete()
+            for entry in self.manifest(generation)["shards"]
+            if not self.storage.exists(entry["path"])
+        ]
 
     def replace_shard(self, generation: int, entry: dict) -> None:
         """Writes a manifest again after one of its shards was played again."""
@@ -216,6 +236,13 @@ class Run:
         """A generation that crashed after its numbers were written will write them again, and so
         will those behind a gap."""
         done = len(self.complete())
+        lost = sorted(set(range(done)) - {record["generation"] for record in self._read_records()})
+        if lost:
+            raise RunError(
+                f"{self.storage.where(self.name)}/metrics.jsonl has no numbers of generation "
+                f"{lost[0]}; restore it, or delete {self.folder(lost[0])}/manifest.json and start "
+                "the same command again, which makes that generation and those after it again"
+            )
         for name in self.storage.names(f"{self.name}/generations"):
             if re.fullmatch(r"[0-9]{4}", name) and int(name) >= done:
                 self.storage.delete(f"{self.name}/generations/{name}/manifest.json")

@@ -110,14 +110,10 @@ def show(run: Run) -> str:
         parts = [f"{shards - len(have)} of {shards} shards"] if len(have) < shards else []
         parts += ["the policy", "the evaluation"]
         lines.append(f"  missing in generation {playing}: {', '.join(parts)}")
-    bad = [
-        entry["path"]
-        for generation in done
-        for entry in run.manifest(generation)["shards"]
-        if not run.storage.exists(entry["path"])
-    ]
-    for path in bad:
-        lines.append(f"  missing shard: {run.storage.where(path)} (played again when it is needed)")
+    for path in run.missing_shards():
+        lines.append(
+            f"  missing shard: {run.storage.where(path)} (the same command plays it again)"
+        )
     evaluated = [record for record in run.records() if record["evaluation"]]
     if evaluated:
         lines += [

@@ -24,13 +24,14 @@ class Storage:
     """
 
     def __init__(self, root: str):
-        self.root = root if "://" in root else str(Path(root).expanduser().resolve())
+        self.root = root
         try:
             if "://" in self.root:
                 self._fs, self._base = pafs.FileSystem.from_uri(self.root)
             else:
+                self.root = str(Path(root).expanduser().resolve())
                 self._fs, self._base = pafs.LocalFileSystem(), self.root
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RuntimeError) as error:
             raise StorageError(
                 f"the root {root!r} cannot be opened: {_first_line(error)}; expected a local "
                 "folder or a URI such as s3://bucket/prefix"

@@ -187,13 +187,14 @@ def export(run: Run, generations: list[int], out: Path) -> str:
     game = make_game_from(run.config.game)
     writer = None
     rows = 0
+    part = out.with_name(f".{out.name}.part")  # what was there before stays until all is read
     try:
         for generation in generations:
             for _, shard in _shards(run, game, generation):
                 table = readable(run.name, game, shard)
                 if writer is None:
                     make = pq.ParquetWriter if out.suffix == ".parquet" else pacsv.CSVWriter
-                    writer = make(str(out), table.schema)
+                    writer = make(str(part), table.schema)
                 writer.write_table(table)
                 rows += len(table)
     except OSError as error:
@@ -201,6 +202,7 @@ def export(run: Run, generations: list[int], out: Path) -> str:
     finally:
         if writer is not None:
             writer.close()
+    part.replace(out)
     return f"{rows:,} decisions of {len(generations)} generations in {out}"
 
 

@@ -22,10 +22,10 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from pipeline.config import flatten, make_game_from, to_dict
-from pipeline.errors import ConfigError, UserError
+from pipeline.errors import ConfigError, RunError, UserError
 from pipeline.policies.store import PolicySource, load_policy
 from pipeline.run import Run, code_version
 from pipeline.storage import Storage
@@ -206,8 +206,8 @@ class Sender:
             self._experiment = experiment_id(client, self._run.storage, self._run.config)
         path = f"{self._run.name}/tracking.json"
         storage = self._run.storage
-        known = json.loads(storage.read(path)) if storage.exists(path) else {}
-        if self._uri in known:
+        known = _known(storage, path)
+        if self._uri in known and _there(client, known[self._uri]):
             self._id = known[self._uri]
             client.update_run(self._id, status="RUNNING")
             history = client.get_metric_history(self._id, "generation")
@@ -306,6 +306,54 @@ class Sender:
             self._client.set_model_version_tag(name, version, key, value)
         self._client.set_registered_model_alias(name, "champion", version)
         self._client.update_run(self._id, status="RUNNING")  # start_run has closed it
+
+
+def _known(storage: Storage, path: str) -> dict[str, str]:
+    """MLflow's ids of a run, by tracking URI.
+
+    Raises:
+        RunError: the file is damaged; another id would show the run twice.
+    """
+    if not storage.exists(path):
+        return {}
+    try:
+        return dict(json.loads(storage.read(path)))
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            f"{storage.where(path)} is damaged; restore it, or delete it to send the run anew"
+        ) from error
+
+
+def _there(client: Any, run_id: str) -> bool:
+    """False if MLflow knows no such run any more, as with a fresh database."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.get_run(run_id)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        return False
+    return True
+
+
+@contextmanager
+def _alone(run: Run, timeout: float = -1) -> Iterator[None]:
+    """One process sends a run: two would each send what the other has not sent yet.
+
+    Raises:
+        RunError: another one sends it, for longer than `timeout` seconds.
+    """
+    if run.storage.local is None:
+        yield
+        return
+    try:
+        with FileLock(run.storage.local / run.name / ".tracking.lock", timeout=timeout):
+            yield
+    except Timeout as error:
+        raise RunError(
+            f"the numbers of run {run.name} are being sent by another process; wait for it"
+        ) from error
 
 
 @contextmanager
@@ -423,9 +471,10 @@ def sync(run: Run, out: Any = sys.stdout) -> None:
 
     sender = Sender(run)
     try:
-        sender.sync()
-        sender.summarise(final=True)
-        sender.end("FINISHED")
+        with _alone(run, timeout=0):
+            sender.sync()
+            sender.summarise(final=True)
+            sender.end("FINISHED")
     except (mlflow.exceptions.MlflowException, OSError) as error:
         raise UserError(f"MLflow at {sender._uri} cannot be reached: {_first(error)}") from error
     print(sender.links(), file=out)
@@ -524,4 +573,8 @@ def _main(root: str, name: str, parent: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    try:
+        with _alone(Run.open(*sys.argv[1:3])):
+            _main(*sys.argv[1:])
+    except UserError as error:
+        sys.exit(f"warning: {error}")

@@ -41,9 +41,14 @@ def train(config: Config, parent: str | None = None) -> dict[str, Any]:
     with Run.start(config) as run, Tracker(run, parent) as tracker:
         done = run.complete()
         print(_opening(run, done), flush=True)
-        if len(done) <= config.generations:
+        missing = run.missing_shards()
+        if missing or len(done) <= config.generations:
             with make_backend(config.cluster) as backend:
                 loop = Loop(run, backend)
+                for path in missing:
+                    where = run.storage.where(path)
+                    print(f"warning: {where} is missing; it is played again", file=sys.stderr)
+                    loop.replay(path, len(done), [])
                 if not done:
                     loop.begin()
                     tracker.wake()
@@ -162,11 +167,11 @@ class Loop:
                     raise
                 print(f"warning: {error}", file=sys.stderr, flush=True)
                 refused.add(error.path)
-                self._replay(error.path, generation, shards)
+                self.replay(error.path, generation, shards)
             finally:
                 progress.clear()
 
-    def _replay(self, path: str, newest: int, shards: list[ShardDone]) -> None:
+    def replay(self, path: str, newest: int, shards: list[ShardDone]) -> None:
         """Plays one shard of any generation again. Its games are the same; its bytes too, unless
         another version of the code wrote the first one, so its manifest gets the new SHA-256."""
         generation = int(path.split("generation=")[1][:4])

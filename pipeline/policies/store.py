@@ -92,7 +92,10 @@ def load_policy(storage: Storage, source: PolicySource, game: Game) -> Policy:
         text = storage.read(f"{source.path}/policy.json")
         data = storage.read(f"{source.path}/arrays.npz")
     except FileNotFoundError as error:
-        raise PolicyError(f"there is no policy in {where}; name a generation of the run") from error
+        raise PolicyError(
+            f"there is no policy in {where}; delete its generation's folder and resume the run, "
+            "which learns it again"
+        ) from error
     if source.digest is not None and _digest(text, data) != source.digest:
         raise PolicyError(
             f"the policy in {where} is not the one that was saved there (SHA-256 differs); delete "

@@ -56,10 +56,14 @@ def test_the_same_command_again_has_nothing_left_to_do(folder):
         (["learner.epochs=0"], "learner.epochs must be in 1..1000000, got 0"),
         (["learner.sweeps=3"], "learner.sweeps=3 contradicts learner.targets=monte_carlo"),
         (["game=chess"], "game must be one of connect_four"),
+        (["game=3"], "Config group override must be a string or a list"),
         (["experiment=none_such"], "experiment must be one of"),
         (["+game.tarjet=4"], "game sumto has no parameter 'tarjet'"),
         (["game.target=2"], "target of game sumto must be larger than max_step (10)"),
-        (["run=../away"], "run must be a name of letters"),
+        (["run=../away"], "run must be a name of at most 100 letters"),
+        (["run=2026_1130"], "run=2026_1130 is read as '20261130'"),
+        (["run=sweeps"], "run must not be one of sweeps, mlartifacts"),
+        (["root="], "root must name a folder or a URI"),
         (["cluster=serial", "cluster.actors=3"], "cluster.actors=3 contradicts cluster.kind"),
         (["evaluation.games=7"], "evaluation.games must be a multiple of the 2 seats"),
         (["selfplay.games=[1"], "cannot read the overrides"),
@@ -85,6 +89,13 @@ def test_the_name_alone_continues_a_run_as_it_was_started(folder):
     # What is asked for is asked for, even where it is the default.
     refused = selfplay(folder, "train", "run=named", "game=sumto100")
     assert refused.returncode == 2 and "game.target 20 -> 100" in refused.stderr
+
+
+@pytest.mark.parametrize("change", ["~game.target", "policy.epsilon.0.by_ply=[0.3]"])
+def test_a_run_goes_on_with_no_other_configuration_however_it_is_written(folder, change):
+    refused = selfplay(folder, "train", "run=one", "tracking=none", "cluster=serial", change)
+    assert refused.returncode == 2 and "Traceback" not in refused.stderr
+    assert change.lstrip("~").split(".")[1] in refused.stderr
 
 
 def test_fewer_generations_than_there_are_is_refused(folder):

@@ -142,6 +142,13 @@ def test_a_damaged_manifest_is_told(started, tmp_path, data):
         run.policy(2)
 
 
+def test_a_manifest_without_shards_is_told(started, tmp_path):
+    whole = {"policy": source(2), "champion": source(2)}
+    started.storage.write("run/generations/0002/manifest.json", json.dumps(whole))
+    with pytest.raises(RunError, match="is damaged; delete it"):
+        Run.open(str(tmp_path), "run").manifest(2)
+
+
 # Numbers.
 
 
@@ -215,6 +222,31 @@ def test_every_complete_generation_has_its_numbers_after_a_gap_is_filled(started
     assert generations(run) == run.complete()
 
 
+def test_lost_numbers_of_a_complete_generation_are_told(started, config):
+    lines = started.storage.read("run/metrics.jsonl").splitlines(keepends=True)
+    started.storage.write("run/metrics.jsonl", b"".join(lines[:1] + lines[2:]))
+    started.close()
+    with pytest.raises(RunError, match=r"metrics\.jsonl has no numbers of generation 1; restore"):
+        again(config)
+    started.storage.delete(f"{started.folder(1)}/manifest.json")
+    assert again(config).complete() == [0]
+
+
+def test_a_run_whose_configuration_is_lost_does_not_start_over(started, config):
+    started.storage.delete("run/config.yaml")
+    started.close()
+    with pytest.raises(RunError, match=r"config\.yaml is missing; restore it"):
+        again(config)
+
+
+def test_a_renamed_run_does_not_go_on(started, config, tmp_path):
+    started.close()
+    (tmp_path / "run").rename(tmp_path / "new")
+    config.run = "new"
+    with pytest.raises(RunError, match="was made as run run and does not go on under another"):
+        again(config)
+
+
 def test_reading_the_numbers_looks_each_generation_up_once(config, monkeypatch):
     """In a bucket every look-up is a request."""
     with Run.start(config) as run:
@@ -242,7 +274,7 @@ def test_starts_are_noted(started, config):
         assert start["code"] == code_version() and re.match(r"\d+\.", start["pyarrow"])
 
 
-@pytest.mark.parametrize("data", [b"", b'{"name": "run", "sta', b"[]"])
+@pytest.mark.parametrize("data", [b"", b'{"name": "run", "sta', b"[]", b'{"starts": 5}'])
 def test_a_damaged_list_of_starts_does_not_stop_a_run(started, config, data):
     started.storage.write("run/run.json", data)
     started.close()
@@ -320,7 +352,7 @@ def test_a_run_that_is_not_there_is_told_with_those_that_are(started, tmp_path):
 
 @pytest.mark.parametrize("name", ["..", "a/b", "", "../run", "run/generations"])
 def test_a_name_that_is_no_folder_opens_nothing(started, tmp_path, name):
-    with pytest.raises(ConfigError, match="run must be a name of letters"):
+    with pytest.raises(ConfigError, match="run must be a name of at most 100 letters"):
         Run.open(str(tmp_path), name)
 
 

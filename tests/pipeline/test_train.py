@@ -170,3 +170,15 @@ def test_sumto_is_learned_perfectly_from_a_fixed_seed(tmp_path):
     # 20 - s divisible by 5 are the sums that win: 0 excluded, 16 of the sums 0..19 can reach one.
     run = run_of(tmp_path, generations=8, **LEARNS_FAST)
     assert run.records()[-1]["solution"]["optimal"] == 16
+
+
+def test_resuming_a_finished_run_plays_a_missing_shard_again(tmp_path):
+    config = small_config(tmp_path, "run")
+    train(config)
+    run = Run.open(str(tmp_path), "run")
+    before = content(run)
+    path = run.shard_path(1, 1)
+    data = run.storage.read(path)
+    run.storage.delete(path)
+    train(config)
+    assert run.storage.read(path) == data and content(run) == before
