@@ -517,7 +517,7 @@ def _main(root: str, name: str, parent: str | None = None) -> None:
     """Sends whenever the driver says so, and once more whenever a server was away."""
     import logging
 
-    os.nice(10)
+    os.nice(19)  # only what training leaves over
     run = Run.open(root, name)
     config = run.config.tracking
     import mlflow
