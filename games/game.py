@@ -100,6 +100,9 @@ class Game:
     # Two players, and what one wins the other loses: lets a learner read a value from either side.
     zero_sum: bool = False
     solution: Callable[[], Solution] | None = None
+    # kernel(rules, states, mask): bool [B, A], True where the opponent of the player to move would
+    # win at once if it were his turn. For two players; lets a learner reward a block.
+    threats: Callable | None = None
 
     @property
     def title(self) -> str:

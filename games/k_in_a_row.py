@@ -94,6 +94,20 @@ def step(rules, states, actions):
 
 
 @njit(cache=True)
+def threats(rules, states, mask):
+    """Columns in which the player who is not to move would complete a row now."""
+    for i in range(len(states)):
+        state = states[i]
+        theirs = state["mover"] ^ state["occupied"]
+        for column in range(rules.width):
+            base = np.uint64(column * (rules.height + 1))
+            cell = (state["occupied"] + (_ONE << base)) & ~state["occupied"]
+            cell &= ((_ONE << np.uint64(rules.height)) - _ONE) << base
+            going_on = state["player"] != TERMINAL
+            mask[i, column] = going_on and cell != 0 and _has_run(rules, theirs | cell)
+
+
+@njit(cache=True)
 def observe(rules, states, players, out):
     """Two planes, mine and theirs, each cell by cell from the bottom row up."""
     cells = rules.width * rules.height
@@ -267,4 +281,5 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
         state_to_json=state_to_json,
         symmetries=(_mirror(width, height),) if width > 1 else (),
         zero_sum=True,
+        threats=threats,
     )

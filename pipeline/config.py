@@ -74,6 +74,7 @@ class OpponentsConfig:
 
     weights: dict[str, float] = MISSING  # "self", "past", or the name of a baseline
     past: int = 4  # how many past generations to draw from when "past" has a weight
+    first: str | None = None  # a baseline that is the only opponent in generation 1
 
     def __post_init__(self) -> None:
         for name, weight in self.weights.items():
@@ -88,8 +89,13 @@ class SelfplayConfig:
     games: int = MISSING  # per generation
     games_per_shard: int = MISSING
     batch: int = MISSING  # games in lockstep
+    # Who sits in one seat of every game, in turn. champion: the newest champion; all learned
+    # policies explore. untrained: the policy the run started from; it explores, and its opponents,
+    # such as the champion ("self"), do not.
+    player: str = "champion"
 
     def __post_init__(self) -> None:
+        _one_of("selfplay.player", self.player, ("champion", "untrained"))
         _within("selfplay.games", self.games, 1, 2**31 - 1)
         _within("selfplay.games_per_shard", self.games_per_shard, 1, 10**6)
         _within("selfplay.batch", self.batch, 1, 2**20)
@@ -188,21 +194,10 @@ class ValueNetworkConfig:
 
     def __post_init__(self) -> None:
         _one_of("learner.targets", self.targets, ("monte_carlo", "one_step"))
-        _one_of("learner.output", self.output, ("linear", "tanh"))
-        _one_of("learner.loss", self.loss, ("mse", "mae", "huber"))
-        _one_of("learner.device", self.device, ("auto", "jit", "cpu", "cuda"))
         _within("learner.discount", self.discount, 0.0, 1.0)
         _within("learner.sweeps", self.sweeps, 1, 1000)
-        for width in self.hidden:
-            _within("learner.hidden", width, 1, 2**16)
         _within("learner.learning_rate", self.learning_rate, 1e-9, 100.0)
-        _within("learner.weight_decay", self.weight_decay, 0.0, 100.0)
-        _within("learner.batch", self.batch, 1, 2**24)
-        _within("learner.epochs", self.epochs, 1, 10**6)
-        _within("learner.held_out", self.held_out, 0.0, 0.9)
-        _within("learner.window_generations", self.window_generations, 1)
-        _within("learner.window_rows", self.window_rows, 1)
-        _within("learner.threads", self.threads, 1, 1024)
+        _check_network(self)
         if self.targets == "monte_carlo" and self.sweeps > 1:
             raise ConfigError(
                 f"learner.sweeps={self.sweeps} contradicts learner.targets=monte_carlo, whose "
@@ -210,7 +205,79 @@ class ValueNetworkConfig:
             )
 
 
-LEARNERS: dict[str, type] = {"value_network": ValueNetworkConfig}
+@dataclass
+class QNetworkConfig:
+    """Learner `q_network`: Q(s, .) by a network. docs/learners/q_network.md."""
+
+    name: str = "q_network"
+    targets: str = MISSING  # monte_carlo | q_learning
+    discount: list[float] = MISSING  # entry i holds in generation i + 1, the last from there on
+    trace_decay: float = 0.0  # q_learning: lambda
+    sweeps: int = 1  # q_learning: how often rows are relabelled and fitted in a generation
+    shaping: str = "none"  # none | block | potential
+    shaping_reward: float = 0.0
+    hidden: list[int] = MISSING
+    output: str = "linear"  # linear | tanh
+    loss: str = "mse"  # mse | mae | huber
+    optimizer: str = "adam"  # adam | adadelta
+    learning_rate: list[float] = MISSING  # by generation, as discount
+    weight_decay: float = 0.0
+    batch: int = MISSING
+    epochs: int = MISSING
+    held_out: float = 0.1  # share of games, chosen by game
+    warm_start: bool = True
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    symmetries: bool = True
+    device: str = "auto"  # auto | jit | cpu | cuda
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        _one_of("learner.targets", self.targets, ("monte_carlo", "q_learning"))
+        _one_of("learner.shaping", self.shaping, ("none", "block", "potential"))
+        _one_of("learner.optimizer", self.optimizer, ("adam", "adadelta"))
+        for name, values, low, high in (
+            ("learner.discount", self.discount, 0.0, 1.0),
+            ("learner.learning_rate", self.learning_rate, 1e-9, 100.0),
+        ):
+            if not values:
+                raise ConfigError(f"{name} needs at least one value, got []")
+            for value in values:
+                _within(name, value, low, high)
+        _within("learner.trace_decay", self.trace_decay, 0.0, 1.0)
+        _within("learner.sweeps", self.sweeps, 1, 1000)
+        _within("learner.shaping_reward", self.shaping_reward, 0.0, 1.0)
+        _check_network(self)
+        if self.targets == "monte_carlo" and (self.sweeps > 1 or self.trace_decay > 0.0):
+            raise ConfigError(
+                f"learner.sweeps={self.sweeps} and learner.trace_decay={self.trace_decay} "
+                "contradict learner.targets=monte_carlo, whose labels are what was played; choose "
+                "q_learning, or sweeps=1 and trace_decay=0"
+            )
+        if (self.shaping == "none") != (self.shaping_reward == 0.0):
+            raise ConfigError(
+                f"learner.shaping={self.shaping} contradicts learner.shaping_reward="
+                f"{self.shaping_reward}; give both or neither"
+            )
+
+
+LEARNERS: dict[str, type] = {"value_network": ValueNetworkConfig, "q_network": QNetworkConfig}
+
+
+def _check_network(learner: ValueNetworkConfig | QNetworkConfig) -> None:
+    """The ranges of what both networks have."""
+    _one_of("learner.output", learner.output, ("linear", "tanh"))
+    _one_of("learner.loss", learner.loss, ("mse", "mae", "huber"))
+    _one_of("learner.device", learner.device, ("auto", "jit", "cpu", "cuda"))
+    for width in learner.hidden:
+        _within("learner.hidden", width, 1, 2**16)
+    _within("learner.weight_decay", learner.weight_decay, 0.0, 100.0)
+    _within("learner.batch", learner.batch, 1, 2**24)
+    _within("learner.epochs", learner.epochs, 1, 10**6)
+    _within("learner.held_out", learner.held_out, 0.0, 0.9)
+    _within("learner.window_generations", learner.window_generations, 1)
+    _within("learner.window_rows", learner.window_rows, 1)
+    _within("learner.threads", learner.threads, 1, 1024)
 
 
 @dataclass
@@ -244,6 +311,13 @@ class Config:
             _one_of("evaluation.baselines", name, tuple(known))
         for name in self.opponents.weights:
             _one_of("opponents.weights", name, ("self", "past", *known))
+        if self.opponents.first is not None:
+            _one_of("opponents.first", self.opponents.first, tuple(known))
+        if getattr(self.learner, "shaping", "none") != "none" and game.threats is None:
+            raise ConfigError(
+                f"learner.shaping={self.learner.shaping} needs a game that tells threats, as "
+                f"k_in_a_row does; {game.name} does not; choose learner.shaping=none"
+            )
         for key, games in (
             ("evaluation.games", self.evaluation.games),
             ("gate.games", self.gate.games),

@@ -15,19 +15,24 @@ from pipeline.streams import Streams, game_keys
 
 @dataclass(frozen=True)
 class Pool:
-    """The policies of one generation's self-play: the champion first, then its opponents."""
+    """The policies of one generation's self-play: the player first, then its opponents."""
 
     sources: tuple[PolicySource, ...]
     weights: tuple[float, ...]  # of each as the opponent, summing to 1
+    explorers: str = "all"  # all: every learned policy explores; player: the first alone
 
 
 def opponent_pool(run: Run, generation: int) -> Pool:
-    """The champion and who may sit against it in a generation, by configured weight."""
+    """The player of a generation and who may sit against it, by configured weight."""
     config = run.config
     champion = run.champion(generation - 1)
-    pool: dict[PolicySource, float] = {champion: 0.0}
-    total = sum(config.opponents.weights.values())
-    for name, weight in config.opponents.weights.items():
+    untrained = config.selfplay.player == "untrained"
+    pool: dict[PolicySource, float] = {run.policy(0) if untrained else champion: 0.0}
+    weights = config.opponents.weights
+    if generation == 1 and config.opponents.first is not None:
+        weights = {config.opponents.first: 1.0}
+    total = sum(weights.values())
+    for name, weight in weights.items():
         if weight == 0.0:
             continue
         if name == "self":
@@ -39,7 +44,7 @@ def opponent_pool(run: Run, generation: int) -> Pool:
             sources = [PolicySource(name)]
         for source in sources:
             pool[source] = pool.get(source, 0.0) + weight / total / len(sources)
-    return Pool(tuple(pool), tuple(pool.values()))
+    return Pool(tuple(pool), tuple(pool.values()), "player" if untrained else "all")
 
 
 def sample_past(seed: int, generation: int, count: int) -> list[int]:
@@ -54,7 +59,7 @@ def sample_past(seed: int, generation: int, count: int) -> list[int]:
 def selfplay_seatings(
     pool: Pool, players: int, seed: int, generation: int, indices: np.ndarray
 ) -> np.ndarray:
-    """Who sits where: the champion in one seat, in turn; one opponent, by weight, in all others.
+    """Who sits where: the player in one seat, in turn; one opponent, by weight, in all others.
 
     Args:
         indices: integers [G], numbers of the games in their generation.

@@ -85,6 +85,7 @@ class ShardTask:
             "policies": [source.name for source in self.pool.sources],
             "digests": [source.digest for source in self.pool.sources],
             "weights": list(self.pool.weights),
+            "explorers": self.pool.explorers,
             "epsilon": list(self.epsilon),
             "temperature": list(self.temperature),
         }
@@ -93,8 +94,8 @@ class ShardTask:
         start = time.perf_counter()
         game = self.setting.game
         policies = [
-            _explore(cached_policy(self.setting.root, source, game), self)
-            for source in self.pool.sources
+            self._exploring(cached_policy(self.setting.root, source, game), first=index == 0)
+            for index, source in enumerate(self.pool.sources)
         ]
         seatings = selfplay_seatings(
             self.pool,
@@ -112,6 +113,11 @@ class ShardTask:
         self.setting.storage.write(self.path, data)
         seconds = time.perf_counter() - start
         return ShardDone(self.path, traces.fingerprint(data), len(data), summary, seconds)
+
+    def _exploring(self, policy: Policy, first: bool) -> Policy:
+        if not isinstance(policy, LearnedPolicy) or not (first or self.pool.explorers == "all"):
+            return policy
+        return Exploring(policy, np.array(self.epsilon), np.array(self.temperature))
 
     def verified(self) -> ShardDone | None:
         """The shard if it is on disk, whole and this very one; None if there is none.
@@ -136,12 +142,6 @@ class ShardTask:
         traces.check(game, shard, self.keys(), where)
         summary = shard.metadata["summary"]
         return ShardDone(self.path, traces.fingerprint(data), len(data), summary, 0.0)
-
-
-def _explore(policy: Policy, task: ShardTask) -> Policy:
-    if not isinstance(policy, LearnedPolicy):
-        return policy
-    return Exploring(policy, np.array(task.epsilon), np.array(task.temperature))
 
 
 @dataclass(frozen=True)

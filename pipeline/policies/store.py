@@ -9,6 +9,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ from pipeline.errors import PolicyError
 from pipeline.policies.afterstates import AfterstatePolicy
 from pipeline.policies.base import LearnedPolicy, Policy
 from pipeline.policies.mlp import MLP
+from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import baseline
 from pipeline.storage import Storage
 
@@ -36,8 +38,11 @@ _DAMAGE = (
     zlib.error,
 )
 
-KINDS = {  # what a saved policy calls itself -> how it is put together again
+KINDS: dict[
+    str, Callable[[dict, dict], LearnedPolicy]
+] = {  # what a saved policy calls itself -> how it is put together again
     "afterstate_value": lambda spec, arrays: AfterstatePolicy(MLP.from_parts(spec, arrays)),
+    "q_network": lambda spec, arrays: QNetworkPolicy(MLP.from_parts(spec, arrays)),
 }
 
 

@@ -79,7 +79,7 @@ CASES = [
 @pytest.mark.parametrize("decay", [0.0, 1e-2])
 def test_jitted_equals_torch(kind, hidden, loss, output, batch, decay):
     rows, held_out = rows_of(kind, 100), rows_of(kind, 40, seed=1)
-    mlp = fresh_mlp(FEATURES, hidden, output, 3)
+    mlp = fresh_mlp(FEATURES, hidden, 1, output, 3)
     choice = options(loss=loss, batch=batch, weight_decay=decay)
     jitted, ours = trained("jit", mlp, rows, held_out, choice)
     torched, theirs = trained("cpu", mlp, rows, held_out, choice)
@@ -134,7 +134,7 @@ def test_the_first_step_of_adam_is_the_rate_in_the_direction_of_the_gradient(
 ):
     """After one step m / (1 - b1) = g and v / (1 - b2) = g^2: p moves by rate * g / (|g| + eps)."""
     rows = rows_of(kind, 25)
-    mlp = fresh_mlp(FEATURES, [5], output, 4)
+    mlp = fresh_mlp(FEATURES, [5], 1, output, 4)
     after, curve = trained(
         "jit", mlp, rows, NONE, options(loss=loss, batch=25, epochs=1, weight_decay=decay)
     )
@@ -173,7 +173,7 @@ def test_the_second_step_of_adam_by_hand():
 @pytest.mark.parametrize("device", ["jit", "cpu"])
 def test_training_makes_the_loss_small(device):
     rows = rows_of("one-hot", 300)
-    mlp = fresh_mlp(FEATURES, [32], "tanh", 1)
+    mlp = fresh_mlp(FEATURES, [32], 1, "tanh", 1)
     before = loss_of(mlp, rows, "mse")
     after, curve = trained(device, mlp, rows, NONE, options(epochs=40))
     assert loss_of(after, rows, "mse") < before / 10
@@ -182,7 +182,7 @@ def test_training_makes_the_loss_small(device):
 
 def test_the_network_of_the_best_held_out_epoch_is_kept():
     rows, held_out = rows_of("dense", 100), rows_of("dense", 30, seed=1)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     # So fast that it gets worse again.
     choice = options(learning_rate=0.3, epochs=12)
     kept, curve = trained("jit", mlp, rows, held_out, choice)
@@ -195,7 +195,7 @@ def test_the_network_of_the_best_held_out_epoch_is_kept():
 
 def test_without_held_out_rows_the_last_epoch_is_kept():
     rows = rows_of("dense", 100)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     kept, curve = trained("jit", mlp, rows, NONE, options(learning_rate=0.3, epochs=6))
     assert curve.held_out == [] and len(curve.train) == 6
     longer = Curve()
@@ -207,7 +207,7 @@ def test_without_held_out_rows_the_last_epoch_is_kept():
 @pytest.mark.parametrize("device", ["jit", "cpu"])
 def test_training_leaves_what_it_starts_from_as_it_is(device):
     rows = rows_of("sparse", 50)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     before = [w.tobytes() for w in (*mlp.weights, *mlp.biases)]
     inputs = rows.inputs.tobytes()
     trained(device, mlp, rows, rows, options())
@@ -217,7 +217,7 @@ def test_training_leaves_what_it_starts_from_as_it_is(device):
 
 def test_the_seed_decides_the_order_of_the_rows():
     rows = rows_of("sparse", 90)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     curves = []
     for seed in (1, 1, 2):
         curve = Curve()
@@ -228,7 +228,7 @@ def test_the_seed_decides_the_order_of_the_rows():
 
 @pytest.mark.parametrize("device", ["jit", "cpu"])
 def test_no_rows_teach_nothing(device):
-    mlp = fresh_mlp(FEATURES, [4], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [4], 1, "linear", 2)
     after, curve = trained(device, mlp, NONE, NONE, options(epochs=2))
     assert after.weights[0].tobytes() == mlp.weights[0].tobytes()
     assert curve.train == [0.0, 0.0]
@@ -239,12 +239,12 @@ def test_a_loss_that_is_no_number_is_told(device):
     rows = rows_of("dense", 20)
     rows.targets[3] = np.nan
     with pytest.raises(LearningError, match=r"diverged in epoch 1 .*lower learner\.learning_rate"):
-        trained(device, fresh_mlp(FEATURES, [4], "linear", 2), rows, NONE, options())
+        trained(device, fresh_mlp(FEATURES, [4], 1, "linear", 2), rows, NONE, options())
 
 
 def test_sparse_and_dense_inputs_take_the_same_steps(monkeypatch):
     rows = rows_of("sparse", 120)
-    mlp = fresh_mlp(FEATURES, [8, 4], "tanh", 2)
+    mlp = fresh_mlp(FEATURES, [8, 4], 1, "tanh", 2)
     sparse, fast = trained("jit", mlp, rows, NONE, options())
     monkeypatch.setattr(mlp_training, "_SPARSE", 0.0)
     dense, slow = trained("jit", mlp, rows, NONE, options())
@@ -267,7 +267,7 @@ def test_losses_by_hand():
 
 @pytest.mark.parametrize("hidden", [[], [50], [40, 30]])
 def test_fresh_weights_are_uniform_within_1_over_the_root_of_the_inputs(hidden):
-    mlp = fresh_mlp(200, hidden, "tanh", 1)
+    mlp = fresh_mlp(200, hidden, 1, "tanh", 1)
     sizes = [200, *hidden, 1]
     assert [w.shape for w in mlp.weights] == list(pairwise(sizes))
     assert [b.shape for b in mlp.biases] == [(size,) for size in sizes[1:]]
@@ -277,8 +277,8 @@ def test_fresh_weights_are_uniform_within_1_over_the_root_of_the_inputs(hidden):
             assert np.abs(values).max() <= bound
         if weight.size > 500:
             assert np.histogram(weight, 4, (-bound, bound))[0].min() > weight.size / 5
-    assert fresh_mlp(200, hidden, "tanh", 1).weights[0].tobytes() == mlp.weights[0].tobytes()
-    assert fresh_mlp(200, hidden, "tanh", 2).weights[0].tobytes() != mlp.weights[0].tobytes()
+    assert fresh_mlp(200, hidden, 1, "tanh", 1).weights[0].tobytes() == mlp.weights[0].tobytes()
+    assert fresh_mlp(200, hidden, 1, "tanh", 2).weights[0].tobytes() != mlp.weights[0].tobytes()
 
 
 # Devices.
@@ -295,7 +295,7 @@ def test_auto_is_jit_where_there_is_no_gpu():
 def test_without_torch_auto_is_jit_and_cpu_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # importing it raises ImportError
     assert best_device("auto") == "jit"
-    mlp = fresh_mlp(FEATURES, [], "linear", 1)
+    mlp = fresh_mlp(FEATURES, [], 1, "linear", 1)
     with pytest.raises(ConfigError, match=r"learner.device=cpu needs torch, .*selfplay\[torch\]"):
         trained("cpu", mlp, rows_of("dense", 5), NONE, options())
 
@@ -309,7 +309,7 @@ import numpy as np
 from pipeline import league, train, work
 from pipeline.learners import mlp_training, value_network
 def fit(batch):
-    mlp = mlp_training.fresh_mlp(4, [64], "tanh", 1)
+    mlp = mlp_training.fresh_mlp(4, [64], 1, "tanh", 1)
     rows = mlp_training.Rows(np.eye(4, dtype=np.float32), np.ones(4, np.float32))
     options = mlp_training.Options("mse", 0.1, 0.0, batch, 1, 1)
     mlp_training.train(mlp, rows, rows, options, 1, "jit", mlp_training.Curve())

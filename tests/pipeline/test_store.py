@@ -30,7 +30,7 @@ from pipeline.storage import Storage
 
 
 def policy_of(seed: int, hidden=(8, 4), output="tanh") -> AfterstatePolicy:
-    return AfterstatePolicy(fresh_mlp(13, list(hidden), output, seed))
+    return AfterstatePolicy(fresh_mlp(13, list(hidden), 1, output, seed))
 
 
 @pytest.fixture
