@@ -8,10 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from games import Symmetry
 from pipeline.errors import ConfigError, LearningError
 from pipeline.learners import mlp_training
 from pipeline.learners.mlp_training import (
     LOSSES,
+    OPTIMIZERS,
     Curve,
     Options,
     Rows,
@@ -19,6 +21,7 @@ from pipeline.learners.mlp_training import (
     fresh_mlp,
     loss_of,
     train,
+    with_images,
 )
 from pipeline.policies.mlp import MLP
 
@@ -49,6 +52,12 @@ def rows_of(kind: str, count: int, seed: int = 0) -> Rows:
         inputs = rng.normal(size=(count, FEATURES))
     targets = np.tanh(inputs @ rng.normal(size=FEATURES) + rng.normal(size=count) * 0.1)
     return Rows(inputs.astype(np.float32), targets.astype(np.float32))
+
+
+def with_outputs(rows: Rows, outputs: int) -> Rows:
+    """Each target for one of several outputs, 0 among those that none is for."""
+    which = np.random.default_rng(9).integers(1, outputs, len(rows.targets))
+    return rows._replace(outputs=which)
 
 
 def trained(device: str, mlp: MLP, rows: Rows, held_out: Rows, choice: Options):
@@ -89,6 +98,62 @@ def test_jitted_equals_torch(kind, hidden, loss, output, batch, decay):
     assert jitted(held_out.inputs) == pytest.approx(torched(held_out.inputs), abs=2e-4)
     for left, right in zip(jitted.weights, torched.weights, strict=True):
         assert left == pytest.approx(right, abs=2e-3)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("kind", "hidden", "loss", "output", "batch"),
+    [
+        ("dense", [8], "mae", "linear", 16),
+        ("sparse", [6, 5], "mse", "tanh", 7),
+        ("one-hot", [], "huber", "linear", 50),
+    ],
+)
+def test_jitted_equals_torch_for_every_optimizer_and_several_outputs(
+    kind, hidden, loss, output, batch, optimizer
+):
+    rows = with_outputs(rows_of(kind, 100), 4)
+    held_out = with_outputs(rows_of(kind, 40, seed=1), 4)
+    mlp = fresh_mlp(FEATURES, hidden, 4, output, 3)
+    rate = 1.0 if optimizer == "adadelta" else 1e-2
+    choice = options(loss=loss, batch=batch, optimizer=optimizer, learning_rate=rate)
+    jitted, ours = trained("jit", mlp, rows, held_out, choice)
+    torched, theirs = trained("cpu", mlp, rows, held_out, choice)
+    assert ours.train == pytest.approx(theirs.train, rel=1e-4)
+    assert ours.held_out == pytest.approx(theirs.held_out, rel=1e-4)
+    assert jitted(held_out.inputs) == pytest.approx(torched(held_out.inputs), abs=2e-4)
+    # Nobody asked for output 0: its weights are what they were, whatever was learned below it.
+    assert (jitted.weights[-1][:, 0] == mlp.weights[-1][:, 0]).all()
+    assert (jitted.weights[-1][:, 1:] != mlp.weights[-1][:, 1:]).any(0).all()
+
+
+def test_two_steps_of_adadelta_are_the_papers():
+    """Zeiler (2012), algorithm 1, by hand for one weight, its gradient 2 w - 2 (mse, input 1)."""
+    rows = Rows(np.ones((1, 1), np.float32), np.ones(1, np.float32))
+    mlp = MLP([np.array([[0.5]])], [np.array([0.0])], "linear")
+    choice = options(optimizer="adadelta", learning_rate=0.5, epochs=2, batch=1)
+    nothing = Rows(np.empty((0, 1), np.float32), np.empty(0, np.float32))
+    network, _ = trained("jit", mlp, rows, nothing, choice)
+    w, b, squares, moved = 0.5, 0.0, 0.0, 0.0
+    for _ in range(2):  # weight and bias have the same gradient, so the same step
+        g = 2 * (w + b - 1)
+        squares = 0.95 * squares + 0.05 * g * g
+        step = np.sqrt(moved + 1e-7) / np.sqrt(squares + 1e-7) * g
+        moved = 0.95 * moved + 0.05 * step * step
+        w, b = w - 0.5 * step, b - 0.5 * step
+    assert network.weights[0][0, 0] == pytest.approx(w, abs=1e-7)
+    assert network.biases[0][0] == pytest.approx(b, abs=1e-7)
+
+
+def test_images_move_inputs_and_outputs_together():
+    swap = Symmetry(np.array([2, 1, 0]), np.array([1, 0]))
+    rows = Rows(np.array([[1, 2, 3]], np.float32), np.array([0.5], np.float32), np.array([1]))
+    both = with_images(rows, [swap])
+    assert both.inputs.tolist() == [[1, 2, 3], [3, 2, 1]]
+    assert both.targets.tolist() == [0.5, 0.5]
+    assert both.outputs is not None
+    assert both.outputs.tolist() == [1, 0]
+    assert with_images(rows._replace(outputs=None), [swap]).outputs is None
 
 
 # The formulas, in float64.

@@ -186,7 +186,7 @@ def plain_backups(game, window, teacher, discount) -> list[float]:
                 paid = game.returns_of(after) - game.returns_of(state)
                 best = max(best, paid[0, mover])
             else:
-                best = max(best, teacher.value(game.observations_of(after, [mover]))[0])
+                best = max(best, teacher.value(game.observations_of(after, [mover]))[0, 0])
         reward = game.returns_of(state)[0, player] - so_far
         labels.append(reward + discount * (best if mover == player else -best))
     return labels
