@@ -60,6 +60,15 @@ def test_against_itself_alone(run_with):
     assert pool == Pool((policy(2),), (1.0,))
 
 
+def test_the_untrained_against_the_champion_after_a_first_opponent(run_with):
+    run = run_with([0, 1, 2], "selfplay.player=untrained", "opponents.first=win_or_random")
+    first = opponent_pool(run, 1)
+    assert first.sources == (policy(0), PolicySource("win_or_random"))
+    assert first.weights == (0.0, 1.0)
+    later = opponent_pool(run, 3)
+    assert later == Pool((policy(0), policy(2)), (0.0, 1.0), explorers="player")
+
+
 def test_weights_are_shared_out_over_the_past(run_with):
     run = run_with(range(6), "opponents=mixed")
     pool = opponent_pool(run, 6)

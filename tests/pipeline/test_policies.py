@@ -17,6 +17,7 @@ from pipeline.policies.afterstates import (
 )
 from pipeline.policies.base import Exploring, LearnedPolicy, draw, greedy, uniform_decisions
 from pipeline.policies.mlp import MLP
+from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import Scripted, UniformRandom, WinOrRandom, baseline
 from pipeline.streams import Streams, game_keys
 
@@ -519,3 +520,13 @@ def test_a_network_takes_batches_of_any_size(size):
 def test_a_network_has_one_of_two_outputs():
     with pytest.raises(ValueError, match=r"one of .*linear.*tanh.*got 'relu'"):
         MLP([np.ones((2, 1))], [np.zeros(1)], "relu")
+
+
+def test_a_q_network_chooses_among_legal_actions_only_however_bad(sumto12):
+    """The Connect Four notebook gave illegal moves the value 0, above any that loses."""
+    policy = QNetworkPolicy(MLP([np.full((13, 3), -0.5)], [np.zeros(3)], "linear"))
+    states = sumto12.state_from_text(sumto12.rules, "11")
+    legal = sumto12.legal_of(states)
+    assert policy.action_values(sumto12, states, legal).tolist() == [[-0.5, -np.inf, -np.inf]]
+    decisions = policy.act(sumto12, states.repeat(20), legal.repeat(20, 0), streams(20))
+    assert (decisions.actions == 0).all() and (decisions.values == -0.5).all()
