@@ -1,4 +1,4 @@
-"""The command `selfplay`: train, evaluate, traces, runs, ui.
+"""The command `selfplay`: train, evaluate, play, traces, runs, ui.
 
 `train` and `evaluate` take Hydra overrides (key=value); the others plain options.
 """
@@ -13,6 +13,7 @@ from pipeline.errors import UserError
 _VERBS = {
     "train": "an agent teaches itself a game, generation after generation",
     "evaluate": "plays a run's policy against baselines, generations and other runs",
+    "play": "you against baselines and what runs have learned, in the terminal",
     "traces": "summary, replay, check and export of the recorded games",
     "runs": "lists runs, says what is missing, rebuilds reports, sends numbers to MLflow",
     "ui": "opens the MLflow dashboard on the runs of a folder",
@@ -57,6 +58,10 @@ def _run(verb: str, rest: list[str]) -> None:
         from pipeline import evaluate
 
         evaluate.main()
+    elif verb == "play":
+        from pipeline import play
+
+        play.main(rest)
     elif verb == "traces":
         from pipeline import traces_cli
 
