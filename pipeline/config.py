@@ -75,6 +75,9 @@ class OpponentsConfig:
     weights: dict[str, float] = MISSING  # "self", "past", or the name of a baseline
     past: int = 4  # how many past generations to draw from when "past" has a weight
     first: str | None = None  # a baseline that is the only opponent in generation 1
+    past_by: str = "uniform"  # uniform | recency | prioritised
+    half_life: float = 5.0  # recency: generations after which a policy comes half as often
+    power: float = 2.0  # prioritised: p of (1 - score of the champion against it)^p
 
     def __post_init__(self) -> None:
         for name, weight in self.weights.items():
@@ -82,6 +85,9 @@ class OpponentsConfig:
         if sum(self.weights.values()) <= 0:
             raise ConfigError("opponents.weights must have a positive sum")
         _within("opponents.past", self.past, 1, 100)
+        _one_of("opponents.past_by", self.past_by, ("uniform", "recency", "prioritised"))
+        _within("opponents.half_life", self.half_life, 0.01, 1e9)
+        _within("opponents.power", self.power, 0.0, 100.0)
 
 
 @dataclass
@@ -123,16 +129,32 @@ class EvaluationConfig:
 class GateConfig:
     """What makes the newest policy the champion."""
 
-    rule: str = MISSING  # always | threshold
-    threshold: float = 0.5  # least score against the champion, a draw counting half
-    games: int = 400
+    rule: str = MISSING  # always | threshold | sprt
+    threshold: float = 0.5  # threshold: least score against the champion, a draw counting half
+    games: int = 400  # threshold: how many
     opening_plies: int = 2
+    min_distinct: int = 0  # with fewer different games the champion stays
+    elo0: float = 0.0  # sprt: how much stronger than the champion is not enough, ..
+    elo1: float = 50.0  # .. and how much is
+    alpha: float = 0.05  # sprt: how often elo0 may be taken for elo1, ..
+    beta: float = 0.05  # .. and elo1 for elo0
+    pairs: int = 400  # sprt: after so many without a decision the champion stays
 
     def __post_init__(self) -> None:
         _within("gate.opening_plies", self.opening_plies, 0, 10**6)
-        _one_of("gate.rule", self.rule, ("always", "threshold"))
+        _one_of("gate.rule", self.rule, ("always", "threshold", "sprt"))
         _within("gate.threshold", self.threshold, 0.0, 1.0)
         _within("gate.games", self.games, 1, 10**7)
+        _within("gate.min_distinct", self.min_distinct, 0, 10**7)
+        _within("gate.elo0", self.elo0, -2000.0, 2000.0)
+        _within("gate.elo1", self.elo1, -2000.0, 2000.0)
+        _within("gate.alpha", self.alpha, 1e-6, 0.49)
+        _within("gate.beta", self.beta, 1e-6, 0.49)
+        _within("gate.pairs", self.pairs, 1, 10**6)
+        if self.elo1 <= self.elo0:
+            raise ConfigError(
+                f"gate.elo1 must be larger than gate.elo0, got elo0={self.elo0} elo1={self.elo1}"
+            )
 
 
 @dataclass
@@ -337,7 +359,7 @@ class Config:
         return {key: value for key, value in self.game.items() if key != "name"}
 
 
-_TAKEN = ("sweeps", "mlartifacts")  # what else lies under a root
+_TAKEN = ("sweeps", "mlartifacts", "tournaments")  # what else lies under a root
 
 
 def check_run_name(name: str) -> None:

@@ -24,7 +24,8 @@ from pipeline.errors import ConfigError, RunError
 from pipeline.policies.store import PolicySource
 from pipeline.storage import Storage
 
-# What may change when a run goes on: none of it decides what is played or learned.
+# What may change when a run goes on: none of it decides what is played or learned, but for
+# evaluations, whose scores choose the opponents where these are prioritised.
 FREE_TO_CHANGE = ("run", "root", "generations", "tracking.", "cluster.", "evaluation.")
 
 
@@ -289,10 +290,13 @@ def _lock(storage: Storage, name: str) -> FileLock | None:
 
 def _refuse_changes(name: str, before: dict[str, Any], now: dict[str, Any]) -> None:
     old, new = flatten(before), flatten(now)
+    free: tuple[str, ...] = FREE_TO_CHANGE
+    if old["opponents.past_by"] == "prioritised":
+        free = tuple(key for key in free if key != "evaluation.")
     changed = [
         f"{key} {_shown(old.get(key))} -> {_shown(new.get(key))}"
         for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and not key.startswith(FREE_TO_CHANGE)
+        if old.get(key) != new.get(key) and not key.startswith(free)
     ]
     if changed:
         raise RunError(

@@ -387,7 +387,7 @@ def _short(value: Any) -> str:
 
 
 def metrics_of(record: dict) -> dict[str, float]:
-    """The numbers of a generation that MLflow draws as curves; about thirty, all finite.
+    """The numbers of a generation that MLflow draws as curves; about forty, all finite.
 
     Scores count a draw as half a win; `_lo` and `_hi` are the ends of the 95% Wilson interval.
     """
@@ -406,6 +406,17 @@ def metrics_of(record: dict) -> dict[str, float]:
     solution = record["solution"] or {}
     metrics["solved/optimal"] = solution.get("optimal")
     metrics["solved/sign_right"] = solution.get("sign_accuracy")
+    gate = record.get("gate")
+    if gate:
+        metrics["gate/promoted"] = gate["decision"] == "promoted"
+        metrics |= {f"gate/{key}": gate.get(key) for key in ("score", "games", "llr")}
+    rated = record.get("ratings")
+    if rated:
+        mine = [each for each in rated["players"] if each["player"] == record["policy"]]
+        for each in mine:
+            metrics["rating/policy"] = each["rating"]
+            metrics |= {"rating/policy_lo": each["low"], "rating/policy_hi": each["high"]}
+        metrics["rating/first_player"] = rated["first_player"][0]
     play = record["selfplay"]
     if play is not None:
         metrics |= {

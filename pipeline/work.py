@@ -15,7 +15,7 @@ import numpy as np
 from games import Game
 from pipeline import traces
 from pipeline.config import LEARNERS
-from pipeline.league import Pool, match_seats, selfplay_seatings
+from pipeline.league import Pool, match_seats, selfplay_seatings, table_seats
 from pipeline.policies.base import Exploring, LearnedPolicy, Policy
 from pipeline.policies.store import PolicySource, cached_game, cached_policy, save_policy
 from pipeline.selfplay import Results, play_games
@@ -229,3 +229,25 @@ class FitTask:
         source = save_policy(storage, self.path, policy, game, self.generation)
         report["seconds"] = time.perf_counter() - start
         return source, report
+
+
+@dataclass(frozen=True)
+class TableTask:
+    """Plays some games in which every seat is another policy's, in every order of seats."""
+
+    setting: Setting
+    purpose: str
+    policies: tuple[PolicySource, ...]  # as many as the game has seats
+    first: int
+    count: int
+    opening_plies: int
+
+    def run(self) -> Results:
+        game = self.setting.game
+        policies = [cached_policy(self.setting.root, source, game) for source in self.policies]
+        seatings, sets = table_seats(self.first, self.count, game.num_players)
+        keys = game_keys(self.setting.seed, self.purpose, 0, sets)
+        results, _ = play_games(
+            game, policies, seatings, keys, opening_plies=self.opening_plies, record=False
+        )
+        return results
