@@ -362,19 +362,22 @@ class Config:
 _TAKEN = ("sweeps", "mlartifacts", "tournaments")  # what else lies under a root
 
 
-def check_run_name(name: str) -> None:
+def check_run_name(name: str, key: str = "run") -> None:
     """Refuses names that are not a plain folder name.
+
+    Args:
+        key: what the command line calls it.
 
     Raises:
         ConfigError: a name with anything but letters, digits, ".", "_", "-", or starting with "."
     """
     if name in _TAKEN:
-        raise ConfigError(f"run must not be one of {', '.join(_TAKEN)}, got {name!r}")
+        raise ConfigError(f"{key} must not be one of {', '.join(_TAKEN)}, got {name!r}")
     plain = name.isascii() and all(letter.isalnum() or letter in "._-" for letter in name)
     if not plain or not name or name[0] in "._-" or len(name) > 100:
         raise ConfigError(
-            f"run must be a name of at most 100 letters, digits, '.', '_' and '-' that starts with "
-            f"a letter or digit, got {name!r}"
+            f"{key} must be a name of at most 100 letters, digits, '.', '_' and '-' that starts "
+            f"with a letter or digit, got {name!r}"
         )
 
 

@@ -337,6 +337,43 @@ def win_rates(records: Sequence[Record]) -> bytes | None:
     return _png(figure)
 
 
+def score_matrix(names: Sequence[str], scores: np.ndarray, title: str) -> bytes:
+    """Score of every player (row) against every other (column), a draw counting half.
+
+    Args:
+        names: of the players, [N].
+        scores: float [N, N] within 0..1; NaN where two did not meet.
+
+    Returns:
+        PNG; cells have numbers for up to 25 players.
+    """
+    n = len(names)
+    side = max(2.0, min(9.0, 0.34 * n))  # inches
+    room = 0.3 + 0.075 * max(map(len, names))
+    width, height = side + room + 0.9, side + room + 0.5
+    figure = Figure(figsize=(width, height), dpi=100)
+    axes = figure.add_axes((room / width, room / height, side / width, side / height))
+    shade = LinearSegmentedColormap.from_list("score", (ORANGE, "#FFFFFF", BLUE))
+    shade.set_bad(PALE)
+    image = axes.imshow(np.ma.masked_invalid(scores), cmap=shade, vmin=0.0, vmax=1.0)
+    step = math.ceil(n / 60)
+    axes.set_xticks(range(0, n, step), names[::step], rotation=90, fontsize=8)
+    axes.set_yticks(range(0, n, step), names[::step], fontsize=8)
+    axes.spines[:].set_visible(False)
+    figure.text(0.02, 1 - 0.22 / height, title, fontsize=10, va="center")
+    for row, column in np.argwhere(np.isfinite(scores)) if n <= 25 else ():
+        value = scores[row, column]
+        colour = "white" if value > 0.8 else BLACK
+        words = f"{100 * value:.0f}"
+        axes.text(column, row, words, fontsize=7, ha="center", va="center", color=colour)
+    place = ((room + side + 0.15) / width, room / height, 0.15 / width, side / height)
+    bar = figure.colorbar(image, cax=figure.add_axes(place))
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+    return _png(figure)
+
+
 # Games.
 
 
