@@ -15,7 +15,7 @@ from numba import njit
 ELO = 400 / math.log(10)  # Elo points per unit of log-strength
 ANCHOR = "random"  # whose rating is 0
 REPLICATES = 1000  # of the bootstrap
-_VIRTUAL = 1.0  # games that each player is given beside its own, every seat winning equally often
+_VIRTUAL = 0.5  # games that each player is given beside its own, every seat winning equally often
 _RIDGE = 1e-6  # what no game tells (a seat in which only one player sat) stays 0
 
 
@@ -79,16 +79,18 @@ def fit(
     Players who share the last place, but not the first, are taken as unordered: where one player
     wins and nobody orders the rest, the losers did not draw.
 
-    Each player is given `_VIRTUAL` = 1 game more, spread over its seatings as its own games are, in
-    which every seat wins equally often: someone unbeaten in 400 games is rated as with about half a
-    game lost (Jeffreys' prior for a proportion, summed over the opponents).
+    Each player is given half a game more, spread over its seatings as its own games are, in which
+    every seat wins equally often, so that someone unbeaten has a finite rating. Between two players
+    that makes half a win and half a loss: Jeffreys' prior of a proportion.
 
     The interval is the 95% percentile interval of the Bayesian bootstrap over games within each
     seating (D. Rubin, "The Bayesian bootstrap", Annals of Statistics 9, 1981): the games of a
     seating get weights from a Dirichlet distribution, whose parameters are the counts of its
-    outcomes with the virtual games. Redrawing games with replacement would say that someone
-    unbeaten is rated without error, since whatever is redrawn is a win. Games are treated as
-    independent: with paired openings that makes intervals rather too wide than too narrow.
+    outcomes with the virtual games, made a little smaller for the unbiased variance. Redrawing
+    games with replacement would say that someone unbeaten is rated without error, since whatever is
+    redrawn is a win. A seating should have ten games or more: within one or two there is nothing to
+    redraw. Games are treated as independent: with paired openings that makes intervals rather too
+    wide than too narrow.
 
     Each replicate is fitted by Newton's method, from the estimate on, by a jitted loop of
     O(iterations * (seatings + players^3 / 6)), with about 6 iterations; docs/ratings.md has times.
@@ -223,10 +225,15 @@ def _winner(seat: int, seats: int) -> tuple[int, ...]:
 def _redrawn(weights: np.ndarray, cells: np.ndarray, replicates: int, seed: int) -> np.ndarray:
     """float64 [R, O]: weights of the Bayesian bootstrap; each seating keeps its number of games."""
     rng = np.random.default_rng(seed)
-    drawn = rng.standard_gamma(weights, (replicates, len(weights)))
-    totals = np.zeros((replicates, cells.max() + 1))
+    games = np.bincount(cells, weights)
+    # A share from Dirichlet's distribution with parameters that sum to A varies by p (1 - p) /
+    # (A + 1). With A = n - 2 that is the unbiased estimate of its variance; n would be too little
+    # where a seating has few games. Of one or two games nothing is known of their variance.
+    factor = np.maximum(games - 2, games / 3) / games
+    drawn = rng.standard_gamma(weights * factor[cells], (replicates, len(weights)))
+    totals = np.zeros((replicates, len(games)))
     np.add.at(totals.T, cells, drawn.T)
-    drawn *= (np.bincount(cells, weights) / np.maximum(totals, 1e-300))[:, cells]
+    drawn *= (games / np.maximum(totals, 1e-300))[:, cells]
     return drawn
 
 

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-_EMPTY = 1e-3  # pairs with a score that was never seen: a likelihood needs some
+_EMPTY = 1e-3  # pairs with scores 0 and 1 where none were seen: without them no mean could be had
 _STEPS = 50  # of bisection
+_BLOCK = 50  # pairs that are looked at together
 
 
 class Verdict(NamedTuple):
@@ -66,7 +67,8 @@ def log_ratio(counts: np.ndarray, support: np.ndarray, s0: float, s1: float) -> 
         float64 [N]; 0 without pairs.
     """
     pairs = counts.sum(1)
-    filled = np.maximum(counts, _EMPTY)
+    filled = counts.astype(float)
+    filled[:, [0, -1]] = np.maximum(filled[:, [0, -1]], _EMPTY)
     shares = filled / filled.sum(1, keepdims=True)
     terms = [np.log1p(_tilt(shares, support - s)[:, None] * (support - s)) for s in (s0, s1)]
     return pairs * (shares * (terms[0] - terms[1])).sum(1)
@@ -108,15 +110,22 @@ def judge(
     """
     if not len(scores):
         return Verdict("undecided", 0, 0.0)
-    support = np.union1d(np.linspace(0, 1, 5) if players == 2 else (0.0, 1.0), scores)
-    counts = np.cumsum(scores[:, None] == support, axis=0, dtype=float)
+    # A first place is shared by t <= P, so scores are whole multiples of this. The support is the
+    # same whatever was seen, to the last bit of the sums.
+    units = players * math.lcm(*range(1, players + 1))
+    support = np.arange(units + 1) / units
+    s0, s1 = expected_score(elo0, players), expected_score(elo1, players)
+    lower, upper = bounds(alpha, beta)
+    seen = np.rint(scores * units)[:, None] == np.arange(units + 1)
+    counts = np.cumsum(seen, axis=0, dtype=float)
     different = np.cumsum(fresh)
     counts *= (different / np.arange(1, len(scores) + 1))[:, None]
-    llr = log_ratio(counts, support, expected_score(elo0, players), expected_score(elo1, players))
-    lower, upper = bounds(alpha, beta)
-    accepted = (llr >= upper) & (different >= min_fresh)
-    crossed = np.flatnonzero(accepted | (llr <= lower))
-    if not len(crossed):
-        return Verdict("undecided", len(scores), float(llr[-1]))
-    at = int(crossed[0])
-    return Verdict("h1" if accepted[at] else "h0", at + 1, float(llr[at]))
+    for first in range(0, len(scores), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        llr = log_ratio(counts[block], support, s0, s1)
+        accepted = (llr >= upper) & (different[block] >= min_fresh)
+        crossed = np.flatnonzero(accepted | (llr <= lower))
+        if len(crossed):
+            at = int(crossed[0])
+            return Verdict("h1" if accepted[at] else "h0", first + at + 1, float(llr[at]))
+    return Verdict("undecided", len(scores), float(llr[-1]))
