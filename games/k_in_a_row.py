@@ -267,7 +267,9 @@ def _given_positions(rules) -> Solution:
         rows = list(csv.DictReader(file))
     states = np.concatenate([state_from_text(rules, row["columns"]) for row in rows])
     known = [[row[f"s{column}"] for column in range(rules.width)] for row in rows]
-    return _solution(states, np.array([[int(s or ILLEGAL) for s in row] for row in known], np.int16))
+    return _solution(
+        states, np.array([[int(s or ILLEGAL) for s in row] for row in known], np.int16)
+    )
 
 
 @lru_cache(maxsize=4)

@@ -288,9 +288,7 @@ def score_columns(rules, states, memory, out):
 
 
 def _prime_below(bound: int) -> int:
-    return next(
-        n for n in range(bound - 1, 1, -1) if all(n % d for d in range(2, int(n**0.5) + 1))
-    )
+    return next(n for n in range(bound - 1, 1, -1) if all(n % d for d in range(2, int(n**0.5) + 1)))
 
 
 @lru_cache(maxsize=2)

@@ -283,7 +283,67 @@ class QNetworkConfig:
             )
 
 
-LEARNERS: dict[str, type] = {"value_network": ValueNetworkConfig, "q_network": QNetworkConfig}
+@dataclass
+class ModelTreesConfig:
+    """Learner `model_trees`: Q(s, a) by model trees. docs/learners/model_trees.md."""
+
+    name: str = "model_trees"
+    targets: str = MISSING  # retrace | sarsa
+    opponent: str = MISSING  # negamax | environment
+    discount: float = MISSING
+    trace_decay: float = MISSING  # lambda of retrace
+    epsilon: float = MISSING  # of the policy that retrace learns the values of
+    sweeps: int = MISSING
+    half_life: float = MISSING  # generations in which a row's weight halves
+    split: str = "score"  # score | sdr
+    bag: int = MISSING  # trees per action
+    rows_per_game: int | None = MISSING  # that one tree sees; None: all
+    min_leaf: float | None = None  # rows; None: by their number
+    min_leaf_games: int = MISSING
+    min_games: int = MISSING  # with fewer an action shares the pooled trees
+    ridge: float = 1.0
+    split_price: float = 2.0
+    multiplier: float = 2.0
+    group_price: bool = True
+    smoothing: float = 15.0
+    held_out: float = 0.1  # share of games, chosen by game; and of the other games' rows
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    symmetries: bool = True
+    threads: int | None = None  # None: one per CPU
+
+    def __post_init__(self) -> None:
+        _one_of("learner.targets", self.targets, ("retrace", "sarsa"))
+        _one_of("learner.opponent", self.opponent, ("negamax", "environment"))
+        _one_of("learner.split", self.split, ("score", "sdr"))
+        _within("learner.discount", self.discount, 0.0, 1.0)
+        _within("learner.trace_decay", self.trace_decay, 0.0, 1.0)
+        _within("learner.epsilon", self.epsilon, 0.0, 1.0)
+        _within("learner.sweeps", self.sweeps, 1, 1000)
+        _within("learner.half_life", self.half_life, 1e-3, 1e9)
+        _within("learner.bag", self.bag, 1, 1000)
+        if self.rows_per_game is not None:
+            _within("learner.rows_per_game", self.rows_per_game, 1, 2**31)
+        if self.min_leaf is not None:
+            _within("learner.min_leaf", self.min_leaf, 1.0, 2.0**31)
+        _within("learner.min_leaf_games", self.min_leaf_games, 1, 2**31)
+        _within("learner.min_games", self.min_games, 1, 2**31)
+        _within("learner.ridge", self.ridge, 0.0, 1e9)
+        _within("learner.split_price", self.split_price, 0.0, 1e9)
+        _within("learner.multiplier", self.multiplier, 0.0, 1e9)
+        _within("learner.smoothing", self.smoothing, 0.0, 1e9)
+        _within("learner.held_out", self.held_out, 0.0, 0.9)
+        _within("learner.window_generations", self.window_generations, 1)
+        _within("learner.window_rows", self.window_rows, 1)
+        if self.threads is not None:
+            _within("learner.threads", self.threads, 1, 1024)
+
+
+LEARNERS: dict[str, type] = {
+    "value_network": ValueNetworkConfig,
+    "q_network": QNetworkConfig,
+    "model_trees": ModelTreesConfig,
+}
 
 
 def _check_network(learner: ValueNetworkConfig | QNetworkConfig) -> None:

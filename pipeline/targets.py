@@ -1,12 +1,7 @@
 """Learning targets as pure functions over the rows of a replay window, each with its source."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-
-from games import Game
-from pipeline.selfplay import Traces
 
 
 @njit(cache=True)
@@ -90,67 +85,45 @@ def one_step_targets(
     return np.where(last, rewards, rewards + discount * next_values).astype(np.float32)
 
 
-class Successors(NamedTuple):
-    """Where the value of each decision goes on. N rows of a window."""
-
-    row: np.ndarray  # int64 [N]: row of the decision that follows; -1: none, the game ends
-    sign: np.ndarray  # float32 [N]: -1 where what that decision wins is lost here, else 1
-    reward: np.ndarray  # float32 [N]: received until then, or until the end
-
-
-def successors(game: Game, traces: Traces, game_id: np.ndarray) -> Successors:
-    """The decision that each one leads to.
-
-    In a two-player zero-sum game it is the next row of the game, whoever's it is, and what the
-    opponent wins there is lost here. In any other game it is the player's own next decision, what
-    the others do in between being as it was played. Chance and forced actions in between are as
-    they were played.
-
-    Args:
-        game_id: integers [N]; the rows of a game are consecutive and in order of play.
-    """
-    player = traces.player
-    if not (game.zero_sum and game.num_players == 2):
-        row = next_own_decision(game_id, player)
-        return Successors(row, np.ones(len(row), np.float32), traces.reward)
-    row = np.where(np.append(game_id[1:] == game_id[:-1], False), np.arange(1, len(player) + 1), -1)
-    at = np.flatnonzero(row >= 0)
-    sign = np.ones(len(player), np.float32)
-    sign[at] = np.where(player[row[at]] == player[at], 1.0, -1.0)
-    reward = traces.reward.copy()
-    so_far = game.returns_of(traces.state)
-    reward[at] = so_far[row[at], player[at]] - so_far[at, player[at]]
-    return Successors(row, sign, reward)
-
-
 @njit(cache=True)
-def _retrace(row, sign, reward, taken, value, ratio, discount, decay, out):
-    for i in range(len(row) - 1, -1, -1):
-        out[i] = reward[i]
-        j = row[i]
+def _retrace(rewards, next_row, sign, taken, value, ratio, discount, trace_decay, out):
+    for i in range(len(rewards) - 1, -1, -1):
+        j = next_row[i]
+        out[i] = rewards[i]
         if j >= 0:
-            out[i] += discount * sign[i] * (value[j] + decay * ratio[j] * (out[j] - taken[j]))
+            later = trace_decay * ratio[j] * (out[j] - taken[j])
+            out[i] += discount * sign[i] * (value[j] + later)
 
 
 def retrace_targets(
-    following: Successors,
+    rewards: np.ndarray,
+    next_row: np.ndarray,
+    sign: np.ndarray,
     taken: np.ndarray,
     value: np.ndarray,
     ratio: np.ndarray,
     discount: float,
     trace_decay: float,
 ) -> np.ndarray:
-    """Lambda-returns of every decision, old or new, cut where what was played has become unlikely.
+    """Lambda-returns of decisions old and new, cut where the action played has become unlikely.
 
-    y_t = r_t + discount * sign_t * (V(s_t+1) + lambda * c_t+1 * (y_t+1 - Q(s_t+1, a_t+1)))
+    With j the decision that follows i:
+
+        y_i = r_i + discount * sign_i * (V(s_j) + lambda c_j (y_j - Q(s_j, a_j)))
+
+    which is the sum of the paper's temporal differences in one pass from the end. With sign = -1
+    from a player to the opponent it is the same for the two sides of a zero-sum game, both of whom
+    follow the policy that V and c are of.
 
     Args:
-        following: where each decision leads; rows are in order of play.
-        taken: float [N], Q(s, a) of the action played, from the acting player's side.
-        value: float [N], V(s) under the policy that is learned.
-        ratio: float [N], c = min(1, pi(a | s) / mu(a | s)) of the action played.
-        discount: gamma in [0, 1], per step to the successor.
-        trace_decay: lambda in [0, 1]; 0 gives one-step targets.
+        rewards: float32 [N], of the acting player until the decision that follows, or the end.
+        next_row: int64 [N], the row of that decision, greater than the own one; -1: the end.
+        sign: float [N], 1 where the same player decides there, -1 where the opponent does.
+        taken: float [N], Q(s, a) of the action played.
+        value: float [N], V(s) = sum over legal a of pi(a | s) Q(s, a).
+        ratio: float [N], c = min(1, pi(a | s) / mu(a | s)) of the action played by mu.
+        discount: gamma in [0, 1], per decision.
+        trace_decay: lambda in [0, 1]; 0 is expected SARSA, 1 with all c = 1 whole returns.
 
     Returns:
         float32 [N].
@@ -158,14 +131,15 @@ def retrace_targets(
     Raises:
         ValueError: `discount` or `trace_decay` lies outside [0, 1].
 
-    Source: Munos et al., "Safe and efficient off-policy reinforcement learning" (2016), eq. 4, with
-    the sign of a game in turns.
+    Source: Munos et al., "Safe and efficient off-policy reinforcement learning" (2016), eq. 4.
     """
     _check_discount(discount)
     if not 0.0 <= trace_decay <= 1.0:
         raise ValueError(f"trace_decay must lie in [0, 1], got {trace_decay}")
-    out = np.empty(len(taken), np.float64)
-    _retrace(*following, taken, value, ratio, discount, trace_decay, out)
+    out = np.empty(len(rewards), np.float64)
+    columns = [np.asarray(each, np.float64) for each in (rewards, sign, taken, value, ratio)]
+    rewards, sign, taken, value, ratio = columns
+    _retrace(rewards, next_row, sign, taken, value, ratio, discount, trace_decay, out)
     return out.astype(np.float32)
 
 

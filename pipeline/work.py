@@ -210,7 +210,10 @@ class FitTask:
     previous: PolicySource | None  # None: make the policy that a run starts from
 
     def run(self) -> tuple[PolicySource, dict]:
-        """The saved policy and the learner's report (docs/architecture.md, metrics.jsonl)."""
+        """The saved policy and the learner's report (docs/architecture.md, metrics.jsonl).
+
+        What the report has under `tables`, columns by name, is written beside the policy.
+        """
         start = time.perf_counter()
         name = self.learner["name"]
         learner = importlib.import_module(f"pipeline.learners.{name}")
@@ -226,6 +229,9 @@ class FitTask:
             policy, report = learner.fit(game, window, previous, config, seed)
             report["rows"] = len(window)
             report["duplicate_states"] = traces.duplicate_share(window)
+            for name, columns in report.pop("tables", {}).items():
+                where = f"{self.path.rpartition('/')[0]}/{name}.parquet"
+                storage.write(where, traces.table_bytes(columns))
         source = save_policy(storage, self.path, policy, game, self.generation)
         report["seconds"] = time.perf_counter() - start
         return source, report

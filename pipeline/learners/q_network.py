@@ -13,7 +13,7 @@ import numpy as np
 
 from games import Game
 from pipeline.config import QNetworkConfig
-from pipeline.learners.measures import calibration, held_out_rows
+from pipeline.learners.common import Successors, calibration, held_out_rows, successors
 from pipeline.learners.mlp_training import (
     Curve,
     Options,
@@ -27,13 +27,7 @@ from pipeline.policies.afterstates import unique_states
 from pipeline.policies.mlp import MLP
 from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.selfplay import Traces
-from pipeline.targets import (
-    Successors,
-    monte_carlo_targets,
-    next_own_decision,
-    retrace_targets,
-    successors,
-)
+from pipeline.targets import monte_carlo_targets, retrace_targets
 from pipeline.traces import Window
 
 
@@ -78,7 +72,7 @@ def fit(
     curve = Curve()
     policy = previous
     residual = None
-    following = _shaped(game, traces, successors(game, traces, window.game_id), discount, config)
+    following = _shaped(game, traces, successors(game, window), discount, config)
     for sweep in range(config.sweeps):
         if config.targets == "q_learning":
             targets, residual = _backups(
@@ -119,8 +113,7 @@ def _of_generation(values: list[float], generation: int) -> float:
 def _returns(game: Game, window: Window, discount: float, config: QNetworkConfig) -> np.ndarray:
     """Discounted returns float32 [N] over a player's own decisions, with the reward for a block."""
     traces = window.traces
-    row = next_own_decision(window.game_id, traces.player)
-    own = Successors(row, np.ones(len(row), np.float32), traces.reward)
+    own = successors(game, window, own=True)
     rewards = _shaped(game, traces, own, discount, config).reward
     return monte_carlo_targets(window.game_id, traces.player, rewards, discount)
 
@@ -177,5 +170,14 @@ def _backups(
     value = q.max(1)[inverse]
     taken = q[inverse, traces.action]
     ratio = (taken == value).astype(np.float32)
-    labels = retrace_targets(following, taken, value, ratio, discount, trace_decay)
+    labels = retrace_targets(
+        following.reward,
+        following.row,
+        following.sign,
+        taken,
+        value,
+        ratio,
+        discount,
+        trace_decay,
+    )
     return labels, float(np.abs(labels - taken).mean())

@@ -15,7 +15,7 @@ import numpy as np
 
 from games import TERMINAL, Game
 from pipeline.config import ValueNetworkConfig
-from pipeline.learners.measures import calibration, held_out_rows
+from pipeline.learners.common import calibration, held_out_rows, successors
 from pipeline.learners.mlp_training import (
     Curve,
     Options,
@@ -27,7 +27,7 @@ from pipeline.learners.mlp_training import (
 )
 from pipeline.policies.afterstates import AfterstatePolicy, unique_states
 from pipeline.policies.mlp import MLP
-from pipeline.targets import monte_carlo_targets, one_step_targets, successors
+from pipeline.targets import monte_carlo_targets, one_step_targets
 from pipeline.traces import Window
 
 
@@ -106,15 +106,19 @@ def _greedy_backups(
     teacher: AfterstatePolicy,
     discount: float,
 ) -> np.ndarray:
-    """One-step targets: what the successor is worth under the teacher's best action there."""
+    """One-step targets: what the next decision is worth under the teacher's best action there.
+
+    Whose decision that is, and what is paid until then: `common.successors`.
+    """
     traces = window.traces
-    following = successors(game, traces, window.game_id)
+    following = successors(game, window)
     last = (following.row < 0) | (afterstates["player"] == TERMINAL)
-    at = following.row[~last]
+    rewards = np.where(last, traces.reward, following.reward)
     next_values = np.zeros(len(traces), np.float32)
-    if len(at):
-        next_values[~last] = following.sign[~last] * _best_values(game, traces.state[at], teacher)
-    return one_step_targets(following.reward, next_values, last, discount)
+    if not last.all():
+        best = _best_values(game, traces.state[following.row[~last]], teacher)
+        next_values[~last] = best * following.sign[~last]
+    return one_step_targets(rewards, next_values, last, discount)
 
 
 def _best_values(game: Game, states: np.ndarray, teacher: AfterstatePolicy) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 
 from games import Game
 from pipeline.errors import PolicyError
+from pipeline.policies.action_trees import ActionTreesPolicy
 from pipeline.policies.afterstates import AfterstatePolicy
 from pipeline.policies.base import LearnedPolicy, Policy
 from pipeline.policies.mlp import MLP
@@ -38,9 +39,9 @@ _DAMAGE = (
     zlib.error,
 )
 
-KINDS: dict[
-    str, Callable[[dict, dict], LearnedPolicy]
-] = {  # what a saved policy calls itself -> how it is put together again
+# What a saved policy calls itself -> how it is put together again.
+KINDS: dict[str, Callable[[dict, dict], LearnedPolicy]] = {
+    "action_trees": ActionTreesPolicy.from_parts,
     "afterstate_value": lambda spec, arrays: AfterstatePolicy(MLP.from_parts(spec, arrays)),
     "q_network": lambda spec, arrays: QNetworkPolicy(MLP.from_parts(spec, arrays)),
 }

@@ -10,6 +10,7 @@ from games import make_game
 from pipeline.config import QNetworkConfig, to_config
 from pipeline.errors import ConfigError
 from pipeline.learners import q_network
+from pipeline.learners.common import successors
 from pipeline.learners.mlp_training import fresh_mlp
 from pipeline.learners.q_network import fit, initial, shaping_rewards
 from pipeline.policies.mlp import MLP
@@ -17,7 +18,6 @@ from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import UniformRandom
 from pipeline.selfplay import play_games
 from pipeline.streams import game_keys
-from pipeline.targets import successors
 
 STEPS = [np.diff([0, *sums]) - 1 for sums in SUMS]
 
@@ -224,7 +224,7 @@ def test_a_potential_shifts_all_actions_of_a_state_alike(targets):
         plain = q_network._returns(game, window, 0.9, settings_of(targets=targets))
         assert shaped - plain == pytest.approx(-phi, abs=1e-5)
     else:  # the sum of discounted, signed rewards along the game
-        following = successors(game, traces, window.game_id)
+        following = successors(game, window)
         extra = shaping_rewards(game, traces, following, 0.9, config)
         total = np.zeros(len(traces) + 1)
         for row in range(len(traces) - 1, -1, -1):

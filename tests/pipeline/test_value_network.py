@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from games import TERMINAL, make_game
 from pipeline.config import ValueNetworkConfig
 from pipeline.learners import value_network
+from pipeline.learners.common import calibration, held_out_rows
 from pipeline.learners.mlp_training import fresh_mlp
-from pipeline.learners.value_network import calibration, fit, held_out_rows, initial
+from pipeline.learners.value_network import fit, initial
 from pipeline.policies.afterstates import AfterstatePolicy
 from pipeline.policies.base import Decisions, Exploring
 from pipeline.policies.mlp import MLP
