@@ -28,6 +28,8 @@ _FIGURES = {  # file stem -> what it shows, for readers and for those who cannot
     "generation, on training and on held-out games.",
     "calibration": "Mean predicted value against the mean discounted return that followed, in "
     "bins, for the newest generation.",
+    "trees": "Leaves and depth of each action's trees, and their error on held-out games and on "
+    "held-out rows of games that taught, over the generations.",
     "game_lengths": "Plies per game over the generations, in self-play and in evaluation.",
     "exploration": "Share of decisions that explored, of states seen before and of distinct games.",
     "throughput": "Self-play games per second, and wall time of each generation by phase.",
@@ -40,7 +42,7 @@ def build(run: Run, pngs: Mapping[str, bytes] | None = None) -> str:
     Rates come with their n and 95% Wilson interval; "seconds" are wall time.
 
     Args:
-        pngs: `figures.run_figures` of the run, if they are at hand; drawing them is nine tenths
+        pngs: `run_figures` of the run, if they are at hand; drawing them is nine tenths
             of the work.
     """
     game = make_game_from(run.config.game)
@@ -50,10 +52,16 @@ def build(run: Run, pngs: Mapping[str, bytes] | None = None) -> str:
     if records:
         parts += [_values(game, records), _generations(records), _ratings(records)]
         parts.append(_matches(game, records))
-        drawn = figures.run_figures(game, records) if pngs is None else pngs
+        drawn = run_figures(run, game, records) if pngs is None else pngs
         parts.append(_figures(drawn))
     parts.append(_configuration(run))
     return _PAGE.format(title=escape(title), style=_STYLE, body="\n".join(parts), script=_SCRIPT)
+
+
+def run_figures(run: Run, game: Game, records: Sequence[figures.Record]) -> dict[str, bytes]:
+    """`figures.run_figures` of a run as it stands."""
+    trees = {each["generation"]: run.table(each["generation"], "trees") for each in records}
+    return figures.run_figures(game, records, trees)
 
 
 # Words.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 from filelock import FileLock, Timeout
 
@@ -219,6 +220,19 @@ class Run:
         """The numbers of every complete generation, in order: the lines of metrics.jsonl."""
         done = set(self.complete())
         return [record for record in self._read_records() if record["generation"] in done]
+
+    def table(self, generation: int, name: str) -> list[dict]:
+        """The rows of a table that the learner wrote beside a policy; empty if it wrote none."""
+        path = f"{self.folder(generation)}/{name}.parquet"
+        if not self.storage.exists(path):
+            return []
+        try:
+            return pq.read_table(pa.BufferReader(self.storage.read(path))).to_pylist()
+        except pa.ArrowException as error:
+            raise RunError(
+                f"{self.storage.where(path)} is damaged; delete it: nothing but pages and figures "
+                "needs it"
+            ) from error
 
     def _read_records(self) -> list[dict]:
         path = f"{self.name}/metrics.jsonl"

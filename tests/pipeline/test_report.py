@@ -88,6 +88,9 @@ class Made:
     def manifest(self, generation):
         return {"code": "1.0"}
 
+    def table(self, generation, name):
+        return []
+
 
 def page_of(config, lines) -> Page:
     """The page of a made-up run, without figures: drawing them takes long."""
