@@ -1,4 +1,4 @@
-"""The command `selfplay`: train, evaluate, tournament, play, traces, runs, ui.
+"""The command `selfplay`: train, evaluate, tournament, play, traces, trees, runs, ui.
 
 `train`, `evaluate` and `tournament` take Hydra overrides (key=value); the others plain options.
 """
@@ -16,6 +16,7 @@ _VERBS = {
     "play": "you against baselines and what runs have learned, in the terminal",
     "tournament": "plays any set of players against each other and rates them together",
     "traces": "summary, replay, check and export of the recorded games",
+    "trees": "what model trees have learned, and why they prefer a move",
     "runs": "lists runs, says what is missing, rebuilds reports, sends numbers to MLflow",
     "ui": "opens the MLflow dashboard on the runs of a folder",
 }
@@ -71,6 +72,10 @@ def _run(verb: str, rest: list[str]) -> None:
         from pipeline import traces_cli
 
         traces_cli.main(rest)
+    elif verb == "trees":
+        from pipeline import trees_cli
+
+        trees_cli.main(rest)
     elif verb == "runs":
         from pipeline import runs_cli
 
