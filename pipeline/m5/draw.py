@@ -174,7 +174,7 @@ def _summary(tree: Tree, part: Shown) -> str:
     parts = [_size(tree, 0), f"{tree.num_leaves:,} {'leaf' if tree.num_leaves == 1 else 'leaves'}"]
     if folded:
         parts[-1] += f", {folded:,} of them folded"
-    parts.append(f"targets from {tree.limits[0]:.4g} to {tree.limits[1]:.4g}")
+    parts.append(f"targets from {number(tree.limits[0])} to {number(tree.limits[1])}")
     return " · ".join(parts)
 
 

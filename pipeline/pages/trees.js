@@ -98,7 +98,7 @@ function branch(t, k, parent, scale, few) {
   const status = parent >= 0 ? STATUS[t.status?.[parent]] : undefined;
   if (status) tag(`${status} test`);
   const wrap = (inside) => make("div", { class: "branch", "data-node": k,
-    style: `--w:${(1 + 9 * t.share[k]).toFixed(1)}px` }, inside);
+    style: `--share:${t.share[k]}` }, inside);
   if (t.folded[k]) {
     tag(`${plural(t.folded[k], "leaf")} folded away`);
     return wrap(make("div", { class: "stub" }, label, ...stats(t, k)));
@@ -128,6 +128,8 @@ function drawTree() {
   const effects = Object.values(t.leaf).flatMap((leaf) => leaf.terms.map((term) => Math.abs(term[1])));
   const scale = Math.max(0, ...effects);
   byId("nodes").style.setProperty("--n", t.grouped ? 4 : 3);
+  // Deep trees are indented less, so that the columns stay in place.
+  byId("nodes").style.setProperty("--step", `${Math.max(5, Math.min(14, 150 / Math.max(bag.depth, 1))).toFixed(1)}px`);
   byId("nodes").style.setProperty("--m", t.grouped ? 2 : 1);
   show("nodes", heading(t), branch(t, 0, -1, scale, Object.keys(t.leaf).length <= 6));
   table("used", ["feature", "by tests", "by slopes", "rows routed"],
