@@ -418,8 +418,8 @@ def score_matrix(names: Sequence[str], scores: np.ndarray, title: str) -> bytes:
     width, height = side + room + 0.9, side + room + 0.5
     figure = Figure(figsize=(width, height), dpi=100)
     axes = figure.add_axes((room / width, room / height, side / width, side / height))
-    shade = LinearSegmentedColormap.from_list("score", (ORANGE, "#FFFFFF", BLUE))
-    shade.set_bad(PALE)
+    colours = LinearSegmentedColormap.from_list("score", (ORANGE, "#FFFFFF", BLUE))
+    shade = colours.with_extremes(bad=PALE)
     image = axes.imshow(np.ma.masked_invalid(scores), cmap=shade, vmin=0.0, vmax=1.0)
     step = math.ceil(n / 60)
     axes.set_xticks(range(0, n, step), names[::step], rotation=90, fontsize=8)
