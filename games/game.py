@@ -76,19 +76,6 @@ class Solution(NamedTuple):
     labels: tuple[str, ...]  # [M]: short names of the afterstates, for the axis of a figure
 
 
-ILLEGAL = np.iinfo(np.int16).min  # score of an action that is not legal
-
-
-class Solver(NamedTuple):
-    """Exact play. A score's sign says win, draw or loss for the player to move; a larger one is
-    better: a win that comes sooner, a loss that comes later."""
-
-    # (rules, states [B]) -> int16 [B, A]; ILLEGAL where not legal
-    scores: Callable[[NamedTuple, np.ndarray], np.ndarray]
-    # (rules, states [B]) -> bool [B]: answered within about 0.1 s each
-    solvable: Callable[[NamedTuple, np.ndarray], np.ndarray]
-
-
 @njit(cache=True)
 def no_chance(rules, states, out):
     """`chance_probabilities` of a game without chance."""
@@ -142,7 +129,6 @@ class Game:
     # kernel(rules, states, mask): bool [B, A], True where the opponent of the player to move would
     # win at once if it were his turn. For two players; lets a learner reward a block.
     threats: Callable | None = None
-    solver: Solver | None = None
 
     @property
     def title(self) -> str:

@@ -413,7 +413,7 @@ def _report(
     sides: _Sides,
     trees: _Growing,
 ) -> dict[str, Any]:
-    policy, judging = best.policy, sides.judging
+    judging = sides.judging
     train = float(best.errors[sides.rows].mean())
     held_out = float(best.errors[sides.held_out].mean()) if sides.held_out.any() else None
     table = _table(game, window, best, sides, trees)

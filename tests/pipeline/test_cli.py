@@ -111,7 +111,9 @@ def test_a_changed_configuration_is_refused(folder):
     assert "seed 1 -> 7" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["train", "evaluate", "play", "tournament", "traces", "trees", "runs", "ui"])
+@pytest.mark.parametrize(
+    "verb", ["train", "evaluate", "play", "tournament", "traces", "trees", "runs", "ui"]
+)
 def test_every_verb_explains_itself(tmp_path, verb):
     done = selfplay(tmp_path, verb, "--help")
     assert done.returncode == 0
