@@ -76,6 +76,20 @@ class Solution(NamedTuple):
     labels: tuple[str, ...]  # [M]: short names of the afterstates, for the axis of a figure
 
 
+def weakly_right(scores: np.ndarray) -> np.ndarray:
+    """bool [N, A]: actions that keep the result of the position: win, draw or loss.
+
+    scores: int16 [N, A], as from `Solver.scores`.
+    """
+    best = np.sign(scores.max(axis=1, keepdims=True))
+    return (scores != ILLEGAL) & (np.sign(scores) == best)
+
+
+def contested(scores: np.ndarray) -> np.ndarray:
+    """bool [N]: positions in which some legal action does not keep the result; scores as above."""
+    return (weakly_right(scores) != (scores != ILLEGAL)).any(axis=1)
+
+
 @njit(cache=True)
 def no_chance(rules, states, out):
     """`chance_probabilities` of a game without chance."""

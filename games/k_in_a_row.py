@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from games.game import HEADER, ILLEGAL, TERMINAL, Game, Solution, Symmetry
-from games.k_in_a_row_players import scripted
+from games.game import HEADER, ILLEGAL, TERMINAL, Game, Solution, Symmetry, contested
+from games.k_in_a_row_players import players_of
 from games.k_in_a_row_solver import SOLVER, first_solvable_ply, scores
 
 STATE = np.dtype([*HEADER, ("mover", np.uint64), ("occupied", np.uint64)])
@@ -247,17 +247,7 @@ def _mirror(width: int, height: int) -> Symmetry:
 
 
 _POSITIONS = Path(__file__).parent / "data" / "connect_four_positions.csv"
-_FAST = ("block_or_random", "alpha_beta_2", "alpha_beta_4", "perfect")
 _SAMPLED = 500  # contested positions of a solved sample, and as many others
-
-
-def contested(scores: np.ndarray) -> np.ndarray:
-    """bool [N]: positions in which the legal actions differ in their result, so that it matters
-    which one is chosen; scores int16 [N, A] as from `Solver.scores`."""
-    signs = np.where(scores == ILLEGAL, 0, np.sign(scores))
-    best = np.where(scores == ILLEGAL, -1, signs).max(axis=1)
-    worst = np.where(scores == ILLEGAL, 1, signs).min(axis=1)
-    return best > worst
 
 
 @lru_cache(maxsize=1)
@@ -330,7 +320,7 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
         f"{_COLUMN_DIGITS[column]}{row + 1}" for row in range(height) for column in range(width)
     ]
     rules = Rules(width, height, k)
-    players = scripted(rules)
+    players, baselines = players_of(rules)
     solution = None
     if rules == (7, 6, 4):
         solution = _given_positions
@@ -356,8 +346,7 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
         state_to_json=state_to_json,
         symmetries=(_mirror(width, height),) if width > 1 else (),
         scripted=players,
-        # The others take a millisecond a move and more.
-        baselines=tuple(each for each in players if each in _FAST),
+        baselines=baselines,
         zero_sum=True,
         threats=threats,
         solver=SOLVER,

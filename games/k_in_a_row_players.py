@@ -33,6 +33,9 @@ _PER_CELL = 4
 # cells and 4 * 64 lines.
 _DECIDED = 1000
 _INFINITE = 1_000_000
+# Sequences of discs that an alpha-beta player may have to look at: on wider boards it would take
+# seconds a move; as a baseline unless told otherwise.
+_WIDEST, _FAST = 10**6, 5000
 
 
 @njit(cache=True)
@@ -158,8 +161,10 @@ def perfect(rules, states, mask, uniforms, actions) -> None:
 
 
 def late_perfect(rules, states, mask, uniforms, actions) -> None:
-    """`alpha_beta_6` until the solver is fast, then `perfect`."""
-    alpha_beta_6(rules, states, mask, uniforms, actions)
+    """`alpha_beta_6`, or the deepest that the board has, until the solver is fast, then `perfect`."""
+    (alpha_beta_6 if rules[0] ** 6 <= _WIDEST else alpha_beta_4)(
+        rules, states, mask, uniforms, actions
+    )
     late = np.flatnonzero(states["ply"] >= first_solvable_ply(rules))
     if len(late):
         exact = np.empty(len(late), np.int32)
@@ -167,13 +172,13 @@ def late_perfect(rules, states, mask, uniforms, actions) -> None:
         actions[late] = exact
 
 
-def scripted(rules: NamedTuple) -> dict[str, Callable]:
-    """The players of a board by name, from the weakest to the strongest."""
-    ply = first_solvable_ply(rules)
-    return {
-        "block_or_random": block_or_random,
-        "alpha_beta_2": alpha_beta_2,
-        "alpha_beta_4": alpha_beta_4,
-        "alpha_beta_6": alpha_beta_6,
-        **({f"perfect_from_{ply}": late_perfect} if ply else {"perfect": perfect}),
-    }
+def players_of(rules: NamedTuple) -> tuple[dict[str, Callable], tuple[str, ...]]:
+    """The players of a board by name, and the names of those that are fast: `Game.scripted`, from
+    the weakest to the strongest, and `Game.baselines`."""
+    width, ply = rules[0], first_solvable_ply(rules)
+    ahead = {2: alpha_beta_2, 4: alpha_beta_4, 6: alpha_beta_6}
+    players: dict[str, Callable] = {"block_or_random": block_or_random}
+    players |= {f"alpha_beta_{n}": each for n, each in ahead.items() if width**n <= _WIDEST}
+    players |= {f"perfect_from_{ply}": late_perfect} if ply else {"perfect": perfect}
+    fast = ("block_or_random", "perfect", *(f"alpha_beta_{n}" for n in ahead if width**n <= _FAST))
+    return players, tuple(name for name in players if name in fast)

@@ -110,8 +110,12 @@ def completing_cells(board, discs):
                 above = ~_NONE  # and with k - 1 - j right behind
                 for _ in range(board.k - 1 - j):
                     above = (above & discs) >> shift
+                    if above == _NONE:
+                        break
                 found |= below & above
                 below = (below & discs) << shift
+                if below == _NONE:
+                    break
     return found & board.cells
 
 
@@ -125,6 +129,8 @@ def lines_within(board, cells):
         runs = cells
         for _ in range(board.k - 1):
             runs = (runs >> shift) & cells
+            if runs == _NONE:
+                break
         count += count_bits(runs)
     return count
 
@@ -137,6 +143,8 @@ def _has_line(board, cells):
         runs = cells
         for _ in range(board.k - 1):
             runs = (runs >> shift) & cells
+            if runs == _NONE:
+                break
         if runs != _NONE:
             return True
     return False
@@ -314,13 +322,16 @@ def scores(rules: NamedTuple, states: np.ndarray) -> np.ndarray:
 def first_solvable_ply(rules: NamedTuple) -> int:
     """From this ply on a position takes about 0.1 s or less; 0 = from the start.
 
-    A rule of thumb by measurement: docs/games/k_in_a_row.md.
+    A rule of thumb by measurement (docs/games/k_in_a_row.md): small boards at once; others when a
+    third of the cells is full and so few are empty that lines, which are more decisive the
+    shorter they are and the higher the board is, decide the rest.
     """
-    width, height, _ = rules
+    width, height, k = rules
     cells = width * height
-    if cells <= (20 if height > 1 else 18):
+    if cells <= (20 if height > 1 else 16):
         return 0
-    return max(cells - 28, -(-cells // 3))
+    empty = 18 if height < 4 else 28 if k <= 4 else 22
+    return max(cells - empty, -(-cells // 3))
 
 
 def solvable(rules: NamedTuple, states: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from games import Game, make_game
 from pipeline.errors import ConfigError
-from pipeline.policies.scripted import baseline_names
+from pipeline.policies.scripted import baseline_names, default_baselines
 
 CONF = str(Path(__file__).resolve().parent / "conf")  # where Hydra finds the YAML files
 
@@ -112,7 +112,7 @@ class EvaluationConfig:
     games: int = MISSING  # per opponent, spread evenly over the seatings
     every: int = 1  # evaluate each so many generations, and the last
     opening_plies: int = MISSING  # random, the same for every seating of a pair
-    baselines: list[str] | None = None  # None: all that the game has
+    baselines: list[str] | None = None  # None: all that are fast
     predecessor: bool = True
     ancestors: int = 2  # sampled past generations
 
@@ -388,7 +388,7 @@ class Config:
         game = make_game_from(self.game)
         known = baseline_names(game)
         if self.evaluation.baselines is None:
-            self.evaluation.baselines = known
+            self.evaluation.baselines = default_baselines(game)
         for name in self.evaluation.baselines:
             _one_of("evaluation.baselines", name, tuple(known))
         for name in self.opponents.weights:

@@ -177,12 +177,20 @@ def match_seats(first: int, count: int, players: int) -> tuple[np.ndarray, np.nd
     return seatings, games // players
 
 
-def summarise_match(game: Game, label: str, name: str, results: Results, first: int = 0) -> dict:
+def summarise_match(
+    game: Game,
+    label: str,
+    name: str,
+    results: Results,
+    first: int = 0,
+    oracle: dict[str, int] | None = None,
+) -> dict:
     """Wins, draws, losses of the policy, with the interval of its score.
 
     A win is a return above everybody else's, a draw one that equals the best, a loss less. Games
     are those of `match_seats`. Equal games count once in `distinct_games`, and the interval takes
-    as many games as are distinct: two deterministic players repeat themselves.
+    as many games as are distinct: two deterministic players repeat themselves. `oracle`, of
+    `oracles.kept_results`, goes into the row as it is.
     """
     seats = np.arange(first, first + len(results.plies)) % game.num_players
     at = np.arange(len(seats))
@@ -196,7 +204,7 @@ def summarise_match(game: Game, label: str, name: str, results: Results, first: 
     score = (wins + draws / 2) / n
     interval = wilson(score * distinct, distinct)
     order = {} if game.num_players == 2 else {"orders": finishes(results.returns, seats)}
-    return {
+    row = {
         "opponent": label,
         "policy": name,
         "n": n,
@@ -219,6 +227,7 @@ def summarise_match(game: Game, label: str, name: str, results: Results, first: 
         ],
         **order,
     }
+    return row if oracle is None else row | {"oracle": oracle}
 
 
 def places_of(returns: np.ndarray) -> np.ndarray:

@@ -302,7 +302,7 @@ class Tournament:
     ) -> None:
         total = sum(tasks[index][1].count for index in missing)
         progress = Progress("tournament", total, "games")
-        for which, results in backend.play([tasks[index][1] for index in missing]):
+        for which, (results, _) in backend.play([tasks[index][1] for index in missing]):
             match, task = tasks[missing[which]]
             self._write(match, task, results)
             parts[missing[which]] = results

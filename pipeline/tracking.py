@@ -427,8 +427,19 @@ def metrics_of(record: dict) -> dict[str, float]:
     if past:
         games = sum(row["n"] for row in past)
         metrics["eval/ancestors"] = sum(row["score"] * row["n"] for row in past) / games
+    asked = [row["oracle"] for row in record["evaluation"] if "oracle" in row]
+    for name, right, of in (
+        ("oracle/all_kept", "kept", "decisions"),
+        ("oracle/contested_kept", "kept_contested", "contested"),
+    ):
+        decisions = sum(counts[of] for counts in asked)
+        if decisions:
+            metrics[name] = sum(counts[right] for counts in asked) / decisions
     solution = record["solution"] or {}
     metrics["solved/optimal"] = solution.get("optimal")
+    metrics["solved/all_weak"] = solution.get("weak")
+    metrics["solved/all_strong"] = solution.get("strong")
+    metrics["solved/contested_weak"] = solution.get("weak_contested")
     metrics["solved/sign_right"] = solution.get("sign_accuracy")
     gate = record.get("gate")
     if gate:

@@ -219,7 +219,8 @@ class Loop:
                 gate.opening_plies,
                 size,
             )
-            parts += self._play_matches(f"generation {generation}: gate", tasks)
+            played = self._play_matches(f"generation {generation}: gate", tasks)
+            parts += [results for results, _ in played]
             if gate.rule == "sprt" and league.judge(gate, _joined(parts)).decision != "undecided":
                 break
         results = _joined(parts)
@@ -243,8 +244,13 @@ class Loop:
         rows = []
         for match, opponent in enumerate(opponents):
             own = [part for task, part in zip(tasks, parts, strict=True) if task.match == match]
+            results = _joined([results for results, _ in own])
+            counts = [count for _, count in own if count is not None]
+            oracle = (
+                {key: sum(each[key] for each in counts) for key in counts[0]} if counts else None
+            )
             row = league.summarise_match(
-                self.game, opponent.label, opponent.source.name, _joined(own)
+                self.game, opponent.label, opponent.source.name, results, oracle=oracle
             )
             rows.append(row)
         return rows
@@ -272,17 +278,20 @@ class Loop:
                 first=first,
                 count=min(size, games.stop - first),
                 opening_plies=opening_plies,
+                oracle=purpose == "evaluation",
             )
             for match, opponent in enumerate(opponents)
             for first in range(games.start, games.stop, size)
         ]
 
-    def _play_matches(self, what: str, tasks: list[MatchTask]) -> list[Results]:
-        """The results of each task, in order."""
+    def _play_matches(
+        self, what: str, tasks: list[MatchTask]
+    ) -> list[tuple[Results, dict[str, int] | None]]:
+        """What each task found, in order."""
         progress = Progress(what, sum(task.count for task in tasks), "games")
-        parts: dict[int, Results] = {}
-        for index, results in self.backend.play(tasks):
-            parts[index] = results
+        parts: dict[int, tuple[Results, dict[str, int] | None]] = {}
+        for index, part in self.backend.play(tasks):
+            parts[index] = part
             progress.add(tasks[index].count)
         progress.clear()
         return [parts[index] for index in range(len(tasks))]
@@ -408,6 +417,8 @@ def _line(record: dict, generations: int) -> str:
         parts.append(f"solved {solution['optimal']}/{solution['of']}")
     if record.get("gate"):
         parts.append(f"gate {league.gate_words(record['gate'])}")
+        if solution["weak_contested"] is not None:
+            parts.append(f"kept {solution['weak_contested']:.0%}")
     if play["games_per_second"]:
         parts.append(f"{play['games_per_second']:,.0f} games/s")
     parts.append(f"{sum(record['seconds'].values()):.1f} s")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from games import Game
-from pipeline import traces
+from pipeline import oracles, traces
 from pipeline.config import LEARNERS
 from pipeline.league import Pool, match_seats, selfplay_seatings, table_seats
 from pipeline.policies.base import Exploring, LearnedPolicy, Policy
@@ -157,17 +157,27 @@ class MatchTask:
     first: int
     count: int
     opening_plies: int
+    oracle: bool = False  # compare the policy's decisions with exact play, where that is cheap
 
-    def run(self) -> Results:
+    def run(self) -> tuple[Results, dict[str, int] | None]:
+        """How the games ended, and `oracles.kept_results` of the policy's own decisions or None."""
         game = self.setting.game
         sources = (self.policy, self.opponent)
         policies = [cached_policy(self.setting.root, source, game) for source in sources]
         seatings, sets = match_seats(self.first, self.count, game.num_players)
         keys = game_keys(self.setting.seed, f"{self.purpose}{self.match}", self.generation, sets)
-        results, _ = play_games(
-            game, policies, seatings, keys, opening_plies=self.opening_plies, record=False
+        results, played = play_games(
+            game,
+            policies,
+            seatings,
+            keys,
+            opening_plies=self.opening_plies,
+            record=self.oracle and oracles.has_oracle(game),
         )
-        return results
+        if played is None:
+            return results, None
+        own = np.flatnonzero(played.policy == 0)
+        return results, oracles.kept_results(game, played.state.take(own), played.action[own])
 
 
 @dataclass(frozen=True)
@@ -178,7 +188,7 @@ class SolutionTask:
     policy: PolicySource
 
     def run(self) -> dict | None:
-        """Counts of right answers, and V of the solved afterstates; None if nothing is solved."""
+        """`oracles.answers`, and V of the solved afterstates; None if nothing is solved."""
         game = self.setting.game
         if game.solution is None:
             return None
@@ -187,11 +197,9 @@ class SolutionTask:
         legal = game.legal_of(solved.states)
         answers: dict[str, Any] = {"of": len(solved.states)}
         if isinstance(policy, LearnedPolicy):
-            q = np.where(legal, policy.action_values(game, solved.states, legal), -np.inf)
-            # Every best action must be right: a tie is broken at random.
-            best = q == q.max(1, keepdims=True)
-            answers["optimal"] = int((~(best & ~solved.optimal).any(1)).sum())
-        if hasattr(policy, "values_of"):
+            q = policy.action_values(game, solved.states, legal)
+            answers |= oracles.answers(solved, q)
+        if len(solved.afterstates) and hasattr(policy, "values_of"):
             values = policy.values_of(game, solved.afterstates, solved.players)
             answers["sign_accuracy"] = float((np.sign(values) == np.sign(solved.values)).mean())
             answers["values"] = [round(float(value), 5) for value in values]
@@ -248,7 +256,7 @@ class TableTask:
     count: int
     opening_plies: int
 
-    def run(self) -> Results:
+    def run(self) -> tuple[Results, None]:
         game = self.setting.game
         policies = [cached_policy(self.setting.root, source, game) for source in self.policies]
         seatings, sets = table_seats(self.first, self.count, game.num_players)
@@ -256,4 +264,4 @@ class TableTask:
         results, _ = play_games(
             game, policies, seatings, keys, opening_plies=self.opening_plies, record=False
         )
-        return results
+        return results, None

@@ -10,18 +10,20 @@ import numpy as np
 
 from games import TERMINAL, make_game
 
+# Game, parameters, scripted players that are asked, the ply from which the solver is: without the
+# JIT a search may take minutes.
 PLAYED = (
-    ("sumto", {"target": 23, "max_step": 4}),
-    ("k_in_a_row", {"width": 4, "height": 4, "k": 3}),
-    ("k_in_a_row", {"width": 16, "height": 3, "k": 4}),  # all 64 bits
-    ("k_in_a_row", {"width": 1, "height": 9, "k": 5}),
+    ("sumto", {"target": 23, "max_step": 4}, ("perfect",), 0),
+    ("k_in_a_row", {"width": 4, "height": 4, "k": 3}, ("block_or_random", "alpha_beta_2"), 10),
+    ("k_in_a_row", {"width": 16, "height": 3, "k": 4}, ("block_or_random",), 44),  # all 64 bits
+    ("k_in_a_row", {"width": 1, "height": 9, "k": 5}, ("alpha_beta_6", "perfect"), 0),
 )
 
 
 def digest() -> str:
     said = hashlib.sha256()
     rng = np.random.default_rng(11)
-    for name, params in PLAYED:
+    for name, params, scripts, solved_from in PLAYED:
         game = make_game(name, **params)
         states = game.initial_states(np.arange(10))
         over = False
@@ -31,10 +33,12 @@ def digest() -> str:
             views = [game.observations_of(states, np.full(10, player)) for player in (0, 1)]
             for array in (states, legal, *views, game.returns_of(states)):
                 said.update(array.tobytes())
-            for script in game.scripted.values():
+            for script in scripts:
                 chosen = np.zeros(10, np.int32)
-                script(game.rules, states, legal, rng.random(10), chosen)
+                game.scripted[script](game.rules, states, legal, rng.random(10), chosen)
                 said.update(chosen.tobytes())
+            if game.solver is not None and states["ply"].max() >= solved_from:
+                said.update(game.solver.scores(game.rules, states).tobytes())
             actions = np.where(legal, rng.random(legal.shape), -1).argmax(axis=1)
             states = game.after(states, actions)
     return said.hexdigest()
