@@ -278,7 +278,7 @@ class Loop:
                 first=first,
                 count=min(size, games.stop - first),
                 opening_plies=opening_plies,
-                oracle=purpose == "evaluation",
+                oracle=purpose != "gate",
             )
             for match, opponent in enumerate(opponents)
             for first in range(games.start, games.stop, size)
