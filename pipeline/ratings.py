@@ -102,7 +102,8 @@ def fit(
         seed: of the bootstrap.
 
     Returns:
-        None without outcomes, else plain JSON, ratings in Elo (400 points = odds of 10 to 1):
+        None without outcomes or opponents, else plain JSON, ratings in Elo (400 points = odds of
+        10 to 1):
         `anchor`; `players`, best first: `player`, `rating`, `low`, `high`, `games`;
         `first_player`: [advantage of the first seat over the mean of the others, low, high];
         `seats` [P, 3]: each seat's against the mean of all, with low and high; `draw`: how likely
@@ -120,7 +121,7 @@ def fit(
         for (seats, places), (games, distinct) in merged.items()
     ]
     pool = [each for each in pool if each.distinct > 0]
-    if not pool:
+    if not pool or len(pool[0].seats) < 2:  # who plays alone finishes first
         return None
     games = _games_of(pool)
     if anchor not in games:

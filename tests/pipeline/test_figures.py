@@ -379,6 +379,28 @@ def test_run_figures_are_those_that_apply():
     assert set(figures.run_figures(four, [])) == set()
 
 
+def test_a_matrix_of_scores(drawn):
+    scores = np.array([[np.nan, 0.75, 1.0], [0.25, np.nan, 0.5], [0.0, 0.5, np.nan]])
+    figures.score_matrix(["a", "b", "c"], scores, "who beats whom")
+    axes = drawn[0].axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    texts = {text.get_position(): text.get_text() for text in axes.texts}
+    assert texts == {
+        (1, 0): "75",
+        (2, 0): "100",
+        (0, 1): "25",
+        (2, 1): "50",
+        (0, 2): "0",
+        (1, 2): "50",
+    }
+    assert np.array_equal(axes.images[0].get_array().filled(np.nan), scores, equal_nan=True)
+
+
+def test_a_large_matrix_of_scores_is_drawn():
+    names = [f"run/{generation}" for generation in range(80)]
+    assert pixels(figures.score_matrix(names, np.full((80, 80), 0.5), "many")).shape[1] < 1200
+
+
 # Between calls.
 
 

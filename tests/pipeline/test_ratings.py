@@ -268,8 +268,9 @@ def test_without_the_anchor_the_first_player_named_is_0():
     assert by_name(rated)["c"]["rating"] == pytest.approx(-elo(60.5 / 20.5), abs=0.06)
 
 
-def test_nothing_played_gives_no_ratings():
+def test_nothing_played_or_nobody_to_play_against_gives_no_ratings():
     assert fit([]) is None
+    assert fit([Outcome(("random",), (0,), 20, 20.0)]) is None
 
 
 def test_equal_games_prove_nothing_new():
