@@ -402,20 +402,23 @@ def win_rates(records: Sequence[Record]) -> bytes | None:
     return _png(figure)
 
 
-def score_matrix(names: Sequence[str], scores: np.ndarray, title: str) -> bytes:
+def score_matrix(
+    names: Sequence[str], scores: np.ndarray, title: str, games: np.ndarray | None = None
+) -> bytes:
     """Score of every player (row) against every other (column), a draw counting half.
 
     Args:
         names: of the players, [N].
         scores: float [N, N] within 0..1; NaN where two did not meet.
+        games: int [N, N], how many each score is of.
 
     Returns:
-        PNG; cells have numbers for up to 25 players.
+        PNG; cells have numbers, the score in percent over n, for up to 25 players.
     """
     n = len(names)
-    side = max(2.0, min(9.0, 0.34 * n))  # inches
+    side = max(2.5, min(9.0, 0.4 * n))  # inches
     room = 0.3 + 0.075 * max(map(len, names))
-    width, height = side + room + 0.9, side + room + 0.5
+    width, height = max(side + room + 0.9, 0.07 * len(title) + 0.2), side + room + 0.5
     figure = Figure(figsize=(width, height), dpi=100)
     axes = figure.add_axes((room / width, room / height, side / width, side / height))
     colours = LinearSegmentedColormap.from_list("score", (ORANGE, "#FFFFFF", BLUE))
@@ -428,9 +431,9 @@ def score_matrix(names: Sequence[str], scores: np.ndarray, title: str) -> bytes:
     figure.text(0.02, 1 - 0.22 / height, title, fontsize=10, va="center")
     for row, column in np.argwhere(np.isfinite(scores)) if n <= 25 else ():
         value = scores[row, column]
+        words = f"{100 * value:.0f}" + (f"\n{games[row, column]:,}" if games is not None else "")
         colour = "white" if value > 0.8 else BLACK
-        words = f"{100 * value:.0f}"
-        axes.text(column, row, words, fontsize=7, ha="center", va="center", color=colour)
+        axes.text(column, row, words, fontsize=6.5, ha="center", va="center", color=colour)
     place = ((room + side + 0.15) / width, room / height, 0.15 / width, side / height)
     bar = figure.colorbar(image, cax=figure.add_axes(place))
     bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -439,11 +442,278 @@ def score_matrix(names: Sequence[str], scores: np.ndarray, title: str) -> bytes:
     return _png(figure)
 
 
+def generation_matrix(records: Sequence[Record]) -> bytes | None:
+    """Score of every generation's policy (row) against every other's (column) that it met in
+    evaluation; blank where two did not meet.
+
+    Beyond two players a cell is one against copies of the other, which the other's cell does not
+    mirror.
+    """
+    generation = {record["policy"]: record["generation"] for record in records}
+    points: dict[tuple[int, int], float] = {}
+    games: dict[tuple[int, int], int] = {}
+    for record in records:
+        for row in record["evaluation"]:
+            if row["policy"] not in generation or row["policy"] == record["policy"]:
+                continue
+            pair = (record["generation"], generation[row["policy"]])
+            won = row["wins"] + row["draws"] / 2
+            sides = [(pair, won)]
+            if len(row["by_seat"]) == 2:
+                sides.append((pair[::-1], row["n"] - won))
+            for each, value in sides:
+                points[each] = points.get(each, 0.0) + value
+                games[each] = games.get(each, 0) + row["n"]
+    if not points:
+        return None
+    order = sorted({each for pair in points for each in pair})
+    at = {each: index for index, each in enumerate(order)}
+    scores = np.full((len(order), len(order)), math.nan)
+    n = np.zeros(scores.shape, np.int64)
+    for (row, column), value in points.items():
+        n[at[row], at[column]] = games[row, column]
+        scores[at[row], at[column]] = value / games[row, column]
+    title = "Score of a generation (row) against others (a draw is ½)"
+    title += ", in %, over n games" if len(order) <= 25 else f", n = {_range(n[n > 0])} games"
+    return score_matrix([str(each) for each in order], scores, title, n)
+
+
+def rating_curve(records: Sequence[Record]) -> bytes | None:
+    """Rating of every generation's policy with its 95% interval as a band, and of every baseline
+    as a line, from the newest fit to all evaluation matches."""
+    rated = [record for record in records if record.get("ratings")]
+    if not rated:
+        return None
+    ratings = rated[-1]["ratings"]
+    generation = {record["policy"]: record["generation"] for record in records}
+    known = [each for each in ratings["players"] if each["rating"] is not None]
+    own = sorted(
+        (each for each in known if each["player"] in generation),
+        key=lambda each: generation[each["player"]],
+    )
+    if not own:
+        return None
+    newest = own[-1]
+    anchor = ratings.get("anchor", "random")
+    title = (
+        f"Rating of generation {generation[newest['player']]}: {newest['rating']:.0f} "
+        f"({newest['low']:.0f} to {newest['high']:.0f})"
+    )
+    figure, axes = _panel(title, f"Elo, {anchor} = 0")
+    at = np.array([generation[each["player"]] for each in own], float)
+    low, middle, high = (_numbers(each[key] for each in own) for key in ("low", "rating", "high"))
+    games = _numbers(each["games"] for each in own)
+    axes.fill_between(at, low, high, color=BLUE, alpha=0.25, linewidth=0)
+    _line(axes, at, middle, 0, f"policy of a generation\nn = {_range(games)} games")
+    baselines = [each for each in known if each["player"] not in generation]
+    for i, each in enumerate(baselines, 1):
+        label = f"{each['player']} {each['rating']:.0f}"
+        if each["player"] != anchor:
+            label += f"\n{each['low']:.0f} to {each['high']:.0f}, n = {each['games']:,}"
+        colour, dash = SERIES[i % len(SERIES)], _DASHED if i < len(SERIES) else _DOTTED
+        axes.axhline(each["rating"], color=colour, linestyle=dash, linewidth=1.4, label=label)
+    _whole(axes, "generation")
+    _legend(axes)
+    return _png(figure)
+
+
+def seat_scores(records: Sequence[Record]) -> bytes | None:
+    """Score by seat over the generations with its 95% Wilson interval: beside earlier generations,
+    who are about as strong, the advantage of a seat itself; beside baselines what it is worth
+    against them."""
+    panels: dict[str, list[tuple[int, list]]] = {}
+    for record in records:
+        for past, words in ((True, "earlier generations"), (False, "baselines")):
+            rows = [
+                row
+                for row in record["evaluation"]
+                if row.get("results_by_seat")
+                and (row["opponent"] in ("predecessor", "ancestor")) == past
+            ]
+            if rows:
+                panels.setdefault(words, []).append((record["generation"], _by_seat(rows)))
+    if not panels:
+        return None
+    figure = Figure(figsize=(8.0, 3.3), dpi=100)
+    width = 0.74 / len(panels) - 0.07
+    for i, (words, entries) in enumerate(sorted(panels.items(), reverse=True)):
+        left = 0.085 + i * (width + 0.09)
+        axes = _axes(figure, (left, 0.15, width, 0.74), f"By seat, {words}", "score")
+        at = np.array([generation for generation, _ in entries], float)
+        seats = np.array([each for _, each in entries])  # [G, P, 4]
+        for seat in range(seats.shape[1]):
+            score, low, high, n = seats[:, seat].T
+            colour = SERIES[seat % len(SERIES)]
+            axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+            _line(axes, at, score, seat, f"seat {seat}\nn = {_range(n)} games")
+        axes.axhline(0.5, color=GREY, linewidth=0.8)
+        _shares(axes, 5)
+        if i:
+            axes.set_ylabel("")
+    _legend(axes)
+    return _png(figure)
+
+
+def _by_seat(rows: Sequence[Mapping]) -> list[tuple[float, float, float, int]]:
+    """Score, its interval and n of each seat over several matches; the interval takes the share
+    of games that are distinct, as `pooled` does."""
+    seats = []
+    for seat in range(len(rows[0]["results_by_seat"])):
+        results = [row["results_by_seat"][seat] for row in rows]
+        n = sum(sum(each) for each in results)
+        distinct = sum(
+            sum(each) * row["distinct_games"] / row["n"]
+            for each, row in zip(results, rows, strict=True)
+        )
+        score = sum(wins + draws / 2 for wins, draws, _ in results) / n
+        low, high = wilson(score * distinct, distinct)
+        seats.append((score, low, high, n))
+    return seats
+
+
+# Exact play.
+
+
+def oracle_accuracy(records: Sequence[Record]) -> bytes | None:
+    """How often a policy keeps the value of the game, by an exact solver: over the generations, on
+    the solved positions and in its evaluation games, and on the solved positions by ply."""
+    measured = [
+        record
+        for record in records
+        if (record["solution"] or {}).get("weak") is not None or _oracle_of(record)
+    ]
+    if not measured:
+        return None
+    asked = [record for record in measured if (record["solution"] or {}).get("by_ply")]
+    plies = sorted({each["ply"] for record in asked for each in record["solution"]["by_ply"]})
+    figure = Figure(figsize=(11.0, 3.3), dpi=100)
+    axes = _axes(figure, (0.06, 0.15, 0.29, 0.74), "Decisions as good as perfect play", "share")
+    at = _column(measured, "generation")
+    lines = (
+        ("keeps the value", "weak", "of"),
+        ("keeps it where it can be lost", "weak_contested", "contested"),
+        ("keeps it by the fastest way", "strong", "of"),
+    )
+    for i, (words, key, of) in enumerate(lines):
+        share = _column(measured, "solution", key)
+        if np.isfinite(share).any():
+            n = _column(measured, "solution", of)
+            _line(axes, at, share, i, f"{words}\nn = {_range(n)} positions")
+    played = [_oracle_of(record) for record in measured]
+    for i, (words, key, of) in enumerate(
+        (
+            ("in evaluation games", "kept", "decisions"),
+            ("in games, where it can be lost", "kept_contested", "contested"),
+        ),
+        3,
+    ):
+        n = _numbers((each or {}).get(of) or None for each in played)
+        if np.isfinite(n).any():
+            kept = _numbers((each or {}).get(key) for each in played)
+            _line(axes, at, kept / n, i, f"{words}\nn = {_range(n)} decisions", linestyle=_DASHED)
+    _shares(axes, 5)
+    _legend(axes)
+    if len(plies) > 1:
+        _accuracy_by_ply(figure, asked, plies)
+    return _png(figure)
+
+
+def _oracle_of(record: Record) -> dict | None:
+    """The counts of all evaluation matches of a generation whose decisions were solved."""
+    rows = [row["oracle"] for row in record["evaluation"] if row.get("oracle")]
+    keys = ("decisions", "kept", "contested", "kept_contested")
+    return {key: sum(row[key] for row in rows) for key in keys} if rows else None
+
+
+def _accuracy_by_ply(figure: Figure, asked: Sequence[Record], plies: Sequence[int]) -> None:
+    """The heat map: a column per generation that was asked, a row per ply."""
+    shares = np.full((len(plies), len(asked)), math.nan)
+    counts = dict.fromkeys(plies, 0)
+    for column, record in enumerate(asked):
+        for each in record["solution"]["by_ply"]:
+            shares[plies.index(each["ply"]), column] = each["weak"]
+            counts[each["ply"]] = each["n"]
+    n = _range(np.array(list(counts.values())))
+    title = f"Keeps the value, by ply (n = {n} positions)"
+    axes = _axes(figure, (0.635, 0.15, 0.29, 0.74), title, "ply")
+    axes.grid(visible=False)
+    colours = LinearSegmentedColormap.from_list("share", ("#FFFFFF", SKY, BLUE, "#001A2C"))
+    shade = colours.with_extremes(bad=PALE)
+    # From the worst on: what matters lies close to 1.
+    worst = min(0.9, math.floor(10 * np.nanmin(shares)) / 10)
+    image = axes.imshow(
+        np.ma.masked_invalid(shares),
+        cmap=shade,
+        vmin=worst,
+        vmax=1.0,
+        aspect="auto",
+        origin="lower",
+    )
+    for size, ticks, labels in (
+        (12, axes.set_yticks, plies),
+        (7, axes.set_xticks, [record["generation"] for record in asked]),
+    ):
+        shown = range(0, len(labels), math.ceil(len(labels) / size))
+        ticks(shown, [str(labels[each]) for each in shown])
+    axes.set_xlabel("generation", fontsize=9)
+    bar = figure.colorbar(image, cax=figure.add_axes((0.935, 0.15, 0.013, 0.74)))
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+
+
 # Games.
 
 
+def openings(game: Game, records: Sequence[Record]) -> bytes | None:
+    """How the champion opens in self-play when it does not explore: share of every first action
+    over the generations, and their entropy in bits."""
+    played = [record for record in records if (record["selfplay"] or {}).get("openings")]
+    if not played:
+        return None
+    at = _column(played, "generation")
+    entropy = _column(played, "selfplay", "opening_entropy")
+    tallies = [record["selfplay"]["openings"] for record in played]
+    numbers = sorted({int(number) for tally in tallies for number in tally})
+    counts = np.array([[tally.get(str(number), 0) for number in numbers] for tally in tallies])
+    n = counts.sum(1)
+    share = counts / n[:, None]
+    often = np.sort(np.argsort(-share.sum(0), kind="stable")[: len(SERIES)])
+    figure = Figure(figsize=(8.0, 3.3), dpi=100)
+    title = f"First actions (n = {_range(n)} games)"
+    left = _axes(figure, (0.085, 0.15, 0.34, 0.74), title, "share of games")
+    base = np.zeros(len(at))
+    parts = [
+        (SERIES[i], game.action_to_text(game.rules, numbers[column]), share[:, column])
+        for i, column in enumerate(often)
+    ]
+    if len(often) < len(numbers):
+        rest = 1 - share[:, often].sum(1)
+        parts.append((PALE, f"{len(numbers) - len(often)} others", rest))
+    for colour, words, part in parts:
+        _bars(left, at, base, base + part, colour, words)
+        base = base + part
+    left.set_xlim(at[0] - 0.6, at[-1] + 0.6)
+    _shares(left, 5)
+    left.set_ylim(0.0, 1.0)
+    _legend(left, reverse=True)  # as they are stacked
+    right = _axes(figure, (0.66, 0.15, 0.32, 0.74), "Their entropy", "bits")
+    _line(right, at, entropy, 0, "")
+    start = game.initial_states([0])
+    choices = int(game.legal_of(start).sum())
+    if choices > 1:
+        most = math.log2(choices)
+        right.axhline(most, color=GREY, linestyle=_DOTTED, linewidth=1.0)
+        words = f"all {choices} alike"
+        right.text(at[-1], most, words, fontsize=8, color=BLACK, ha="right", va="bottom")
+    right.set_ylim(bottom=0.0)
+    _whole(right, "generation", 5)
+    return _png(figure)
+
+
 def game_lengths(records: Sequence[Record]) -> bytes | None:
-    """Plies per game over the generations: mean and longest in self-play, mean in evaluation."""
+    """Plies per game over the generations: in self-play the mean, the longest and, as bands, the
+    middle 50% and 90% of games; in evaluation the mean."""
     played = [record for record in records if record["selfplay"]]
     rows: dict[str, list[tuple[int, float]]] = {}
     for record in records:
@@ -454,6 +724,15 @@ def game_lengths(records: Sequence[Record]) -> bytes | None:
     if not played and not rows:
         return None
     figure, axes = _panel("Length of games", "plies per game")
+    counted = [record for record in played if record["selfplay"].get("lengths")]
+    if counted:
+        ends = np.array([_quantiles(record["selfplay"]["lengths"]) for record in counted])
+        at = _column(counted, "generation")
+        for share, low, high, alpha in (("90%", 0, 3, 0.15), ("50%", 1, 2, 0.3)):
+            label = f"self-play, middle {share}"
+            axes.fill_between(
+                at, ends[:, low], ends[:, high], label=label, color=BLUE, alpha=alpha, linewidth=0
+            )
     if played:
         games = _column(played, "selfplay", "games")
         mean = _column(played, "selfplay", "plies") / games
@@ -468,6 +747,15 @@ def game_lengths(records: Sequence[Record]) -> bytes | None:
     _whole(axes, "generation")
     _legend(axes)
     return _png(figure)
+
+
+def _quantiles(lengths: Mapping[str, int]) -> np.ndarray:
+    """Float [4]: the 5%, 25%, 75% and 95% points of a tally of plies."""
+    plies = np.array([int(each) for each in lengths])
+    order = np.argsort(plies)
+    below = np.cumsum(np.array(list(lengths.values()))[order])
+    at = np.searchsorted(below, np.array([0.05, 0.25, 0.75, 0.95]) * below[-1])
+    return plies[order][at].astype(float)
 
 
 def exploration_and_duplicates(records: Sequence[Record]) -> bytes | None:
@@ -535,7 +823,7 @@ def run_figures(
 ) -> dict[str, bytes]:
     """Every figure that applies to the game and the records: PNG by file stem.
 
-    About 0.6 s of CPU for 25 generations.
+    About 1.2 s of CPU for 25 generations.
 
     Args:
         trees: rows of trees.parquet by generation, where the learner grows trees.
@@ -548,9 +836,14 @@ def run_figures(
         "values": value_bars(solution, valued[-1], name) if valued else None,
         "solved": solved(records),
         "win_rates": win_rates(records),
+        "ratings": rating_curve(records),
+        "oracle": oracle_accuracy(records),
+        "generations": generation_matrix(records),
+        "seats": seat_scores(records),
         "loss": loss_curves(records),
         "calibration": calibration(records),
         "trees": tree_sizes(trees or {}),
+        "openings": openings(game, records),
         "game_lengths": game_lengths(records),
         "exploration": exploration_and_duplicates(records),
         "throughput": throughput(records),
@@ -607,10 +900,17 @@ def _dot(x: Sized) -> float:
 def _bars(
     axes: Axes, at: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str, label: str
 ) -> None:
-    """Bars of width 0.9, float [G] each, as one collection: many times faster than `Axes.bar`."""
-    left, right = at - 0.45, at + 0.45
+    """Bars, float [G] each, as one collection: many times faster than `Axes.bar`. Many touch: gaps
+    of less than a pixel would look like stripes."""
+    few = len(at) <= 50
+    half = 0.45 if few else 0.5
+    left, right = at - half, at + half
     corners = np.stack([left, low, left, high, right, high, right, low], 1).reshape(-1, 4, 2)
-    axes.add_collection(PolyCollection(list(corners), facecolors=colour, linewidths=0, label=label))
+    axes.add_collection(
+        PolyCollection(
+            list(corners), facecolors=colour, linewidths=0, label=label, antialiaseds=[few]
+        )
+    )
 
 
 def _whole(axes: Axes, words: str, ticks: int = 7) -> None:

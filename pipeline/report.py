@@ -24,13 +24,23 @@ _MAX_FRAMES = 200  # generations on the slider; of more, an even choice
 _FIGURES = {  # file stem -> what it shows, for readers and for those who cannot see it
     "win_rates": "Score against each opponent over the generations, with its 95% interval.",
     "solved": "Share of the solved positions that were answered right, over the generations.",
+    "ratings": "Rating of the policy of each generation with its 95% interval, and of the "
+    "baselines as lines, in Elo, from all evaluation matches of the run.",
+    "oracle": "Share of decisions that are as good as perfect play, on solved positions and in "
+    "evaluation games, over the generations and by ply.",
+    "generations": "Score of each generation against every other that it met in evaluation; blank "
+    "where two did not meet.",
+    "seats": "Score by seat over the generations, with its 95% interval.",
     "loss": "Loss over the epochs, a line per generation, and loss of the policy of each "
     "generation, on training and on held-out games.",
     "calibration": "Mean predicted value against the mean discounted return that followed, in "
     "bins, for the newest generation.",
     "trees": "Leaves and depth of each action's trees, and their error on held-out games and on "
     "held-out rows of games that taught, over the generations.",
-    "game_lengths": "Plies per game over the generations, in self-play and in evaluation.",
+    "openings": "Share of every first action of the champion when it does not explore, and their "
+    "entropy, over the generations.",
+    "game_lengths": "Plies per game over the generations, in self-play with the middle half and "
+    "nine tenths of games, and in evaluation.",
     "exploration": "Share of decisions that explored, of states seen before and of distinct games.",
     "throughput": "Self-play games per second, and wall time of each generation by phase.",
 }

@@ -54,8 +54,16 @@ class Shard:
 
 
 def summarise(game: Game, results: Results, traces: Traces) -> dict:
-    """The counts of a shard that a generation adds up. Actions are held against the rules again."""
+    """The counts of a shard that a generation adds up. Actions are held against the rules again.
+
+    `lengths` counts games by plies, rounded down to two digits (1,234 as 1,200) so that it stays
+    small. `openings` counts the actions of those first decisions that the champion (policy 0) made
+    without exploring. The keys of both are numbers as text, as JSON has them.
+    """
     legal = game.legal_of(traces.state)[np.arange(len(traces)), traces.action]
+    unit = 10 ** np.searchsorted(10 ** np.arange(2, 10), results.plies, side="right")
+    first = np.diff(traces.game, prepend=-1) != 0
+    chosen = first & (traces.policy == 0) & ~traces.explored
     return {
         "games": len(results.plies),
         "decisions": len(traces),
@@ -64,7 +72,24 @@ def summarise(game: Game, results: Results, traces: Traces) -> dict:
         "explored": int(np.count_nonzero(traces.explored)),
         "illegal": int(np.count_nonzero(~legal)),
         "distinct_games": len(np.unique(results.hashes)),
+        "lengths": _tally(results.plies // unit * unit),
+        "openings": _tally(traces.action[chosen]),
     }
+
+
+def _tally(values: np.ndarray) -> dict[str, int]:
+    """How often each of some integers occurs, smallest first."""
+    numbers, counts = np.unique(values, return_counts=True)
+    return {str(number): int(count) for number, count in zip(numbers, counts, strict=True)}
+
+
+def entropy(tally: dict[str, int]) -> float | None:
+    """Of the shares of a tally, in bits; None where nothing was counted."""
+    counts = np.array(list(tally.values()), float)
+    if not counts.sum():
+        return None
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log2(shares)).sum()) + 0.0  # no minus before a zero
 
 
 def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:

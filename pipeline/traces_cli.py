@@ -72,7 +72,7 @@ def summary(run: Run, generations: list[int]) -> str:
     ]
     for generation in generations:
         shards = run.manifest(generation)["shards"]
-        total = {key: sum(s[key] for s in shards) for key in shards[0] if key not in _TEXT}
+        total = {key: sum(s[key] for s in shards) for key in shards[0] if key not in _NO_COUNT}
         lines.append(
             f"{generation:>10} {len(shards):>6} {total['games']:>8,} "
             f"{total['distinct_games']:>8,} {total['decisions']:>10,} "
@@ -83,7 +83,7 @@ def summary(run: Run, generations: list[int]) -> str:
     return "\n".join([*lines, "distinct: within each shard; plies: mean per game"])
 
 
-_TEXT = ("path", "sha256")
+_NO_COUNT = ("path", "sha256", "lengths", "openings")
 
 
 def _shards(run: Run, game: Game, generation: int) -> Iterator[tuple[str, traces.Shard]]:

@@ -460,6 +460,7 @@ def metrics_of(record: dict) -> dict[str, float]:
             "play/decisions_per_s": play["decisions_per_second"],
             "play/bytes_per_game": play["bytes"] / play["games"],
             "play/explored": play["explored"] / max(play["decisions"], 1),
+            "play/opening_entropy": play.get("opening_entropy"),
             "play/duplicates": learner.get("duplicate_states"),
             "play/illegal": play["illegal"],
             "play/lost_tasks": record.get("lost_tasks"),

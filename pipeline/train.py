@@ -371,10 +371,16 @@ def _sum_up(shards: list[ShardDone], seconds: float) -> dict | None:
     """The self-play of a generation in numbers. Rates count what was played in this process."""
     if not shards:
         return None
-    total = {
+    total: dict[str, Any] = {
         key: sum(shard.summary[key] for shard in shards)
         for key in ("games", "decisions", "plies", "explored", "distinct_games", "illegal")
     }
+    # Shards written before these were counted lack them.
+    for key in ("lengths", "openings"):
+        tallies = [shard.summary.get(key, {}) for shard in shards]
+        numbers = sorted({number for tally in tallies for number in tally}, key=int)
+        total[key] = {number: sum(tally.get(number, 0) for tally in tallies) for number in numbers}
+    total["opening_entropy"] = traces.entropy(total["openings"])
     played = [shard.summary for shard in shards if shard.seconds > 0]
     return {
         **total,

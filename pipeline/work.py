@@ -49,7 +49,7 @@ class ShardDone:
     path: str
     sha256: str
     bytes: int
-    summary: dict[str, int]
+    summary: dict[str, Any]  # of `traces.summarise`
     seconds: float  # of play and writing; 0 if it was there already
 
 

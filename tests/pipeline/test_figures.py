@@ -24,15 +24,27 @@ OF_RECORDS = (
     figures.game_lengths,
     figures.exploration_and_duplicates,
     figures.throughput,
+    figures.rating_curve,
+    figures.generation_matrix,
+    figures.seat_scores,
+    figures.oracle_accuracy,
+    lambda records: figures.openings(SUMTO, records),
 )
 
 
-def match(opponent: str, wins: int, draws: int = 0, n: int = 40, distinct: int = 30) -> dict:
+def match(
+    opponent: str,
+    wins: int,
+    draws: int = 0,
+    n: int = 40,
+    distinct: int = 30,
+    policy: str | None = None,
+) -> dict:
     score = (wins + draws / 2) / n
     low, high = wilson(score * distinct, distinct)
     return {
         "opponent": opponent,
-        "policy": opponent,
+        "policy": policy or opponent,
         "n": n,
         "wins": wins,
         "draws": draws,
@@ -43,6 +55,12 @@ def match(opponent: str, wins: int, draws: int = 0, n: int = 40, distinct: int =
         "distinct_games": distinct,
         "mean_plies": 10.0 + wins,
         "by_seat": [0.5, 0.5],
+        # The first seat wins what it can, the second has all draws.
+        "results_by_seat": [
+            [min(wins, n // 2), 0, n // 2 - min(wins, n // 2)],
+            [wins - min(wins, n // 2), draws, n // 2 - draws - (wins - min(wins, n // 2))],
+        ],
+        "oracle": {"decisions": 4 * n, "kept": 3 * n, "contested": n, "kept_contested": n // 2},
     }
 
 
@@ -67,6 +85,9 @@ def record(generation: int, values=None, **parts) -> dict:
             "games_per_second": 100.0 + generation,
             "decisions_per_second": 1000.0,
             "shards_found": 0,
+            "lengths": {"8": 1, "9": 9, "12": 30, "20": 10},
+            "openings": {"0": 10 + generation, "2": 30 - generation},
+            "opening_entropy": 0.8,
         },
         "learner": {
             "curve": {"train": [0.9, 0.5 / generation], "held_out": [0.8, 0.6 / generation]}
@@ -88,16 +109,48 @@ def record(generation: int, values=None, **parts) -> dict:
             "optimal": min(91, 10 + generation),
             "sign_accuracy": 0.5,
             "values": values,
+            "weak": 0.5,
+            "contested": 60,
+            "weak_contested": 0.4,
+            "strong": 0.25,
+            "by_ply": [
+                {"ply": 2, "n": 40, "weak": 0.3, "strong": 0.1},
+                {"ply": 7, "n": 51, "weak": 0.1 * generation % 1, "strong": 0.1},
+            ],
+        },
+        "ratings": {
+            "anchor": "random",
+            "players": [
+                {"player": "perfect", "rating": 900.0, "low": 800.0, "high": 990.0, "games": 80},
+                *(
+                    {
+                        "player": f"g{each:04d}",
+                        "rating": 100.0 * each,
+                        "low": 100.0 * each - 30,
+                        "high": 100.0 * each + 20,
+                        "games": 200,
+                    }
+                    for each in range(generation, -1, -1)
+                ),
+                {"player": "random", "rating": 0.0, "low": 0.0, "high": 0.0, "games": 80},
+                {"player": "stray", "rating": None, "low": None, "high": None, "games": 2},
+            ],
+            "first_player": [12.0, 3.0, 20.0],
+            "draw": 0.1,
         },
         "seconds": {"selfplay": 0.5, "learner": 1.0, "gate": 0.0, "evaluation": 0.25},
     }
     if played:
-        line["evaluation"].append(match("predecessor", 25))
+        before = f"g{generation - 1:04d}"
+        line["evaluation"].append(match("predecessor", 25, policy=before))
     else:
         line |= {"selfplay": None, "learner": {"seconds": 0.1}}
         line["seconds"] = {"learner": 0.0, "evaluation": 0.25}
     if generation > 1:
-        line["evaluation"] += [match("ancestor", 30), match("ancestor", 36, 2, distinct=10)]
+        line["evaluation"] += [
+            match("ancestor", 30, policy="g0000"),
+            match("ancestor", 36, 2, distinct=10, policy="g0000"),
+        ]
     return line | parts
 
 
@@ -317,6 +370,130 @@ def test_the_other_curves_show_the_numbers_of_the_records(drawn):
     assert tops == [0.5, 1.5, 1.75]  # self-play, learner, evaluation; the gate took no time
 
 
+def test_ratings_are_a_curve_with_a_band_and_baselines_are_lines(drawn):
+    figures.rating_curve(RECORDS)
+    [axes] = drawn[0].axes
+    own, perfect, random = axes.lines
+    assert own.get_xydata().tolist() == [[0, 0], [1, 100], [2, 200], [3, 300]]
+    assert list(perfect.get_ydata()) == [900, 900] and list(random.get_ydata()) == [0, 0]
+    [band] = [each.get_paths()[0].vertices.tolist() for each in axes.collections]
+    assert [2, 170] in band and [2, 220] in band
+    assert axes.get_ylabel() == "Elo, random = 0"
+    text = words(axes)
+    assert "Rating of generation 3: 300 (270 to 320)" in text and "n = 200 games" in text
+    assert "perfect 900\n800 to 990, n = 80" in text and "stray" not in text
+
+
+def test_ratings_of_a_run_without_a_rated_generation_are_not_drawn():
+    line = record(1)
+    line["ratings"]["players"] = [each for each in line["ratings"]["players"] if "g" not in each]
+    for each in line["ratings"]["players"]:
+        each["rating"] = None
+    assert figures.rating_curve([line]) is None
+    assert figures.rating_curve([record(1, ratings=None)]) is None
+
+
+def cells(axes) -> dict[tuple, str]:
+    """Texts of a matrix by (row, column)."""
+    return {tuple(t.get_position()[::-1]): t.get_text() for t in axes.texts}
+
+
+def test_the_matrix_pools_the_matches_of_a_pair_and_mirrors_them(drawn):
+    figures.generation_matrix(RECORDS)
+    axes = drawn[0].axes[0]
+    scores = axes.images[0].get_array()
+    # 1 beat 0 in 25 of 40; 2 met 0 as two ancestors: (30 + 37) of 80 points.
+    assert scores[1, 0] == 25 / 40 and scores[0, 1] == 15 / 40
+    assert scores[2, 0] == 67 / 80 and scores[0, 2] == 13 / 80
+    assert scores[3, 2] == 25 / 40
+    assert scores.mask.tolist() == [
+        [True, False, False, False],
+        [False, True, False, True],
+        [False, False, True, False],
+        [False, True, False, True],
+    ]
+    assert cells(axes)[1, 0] == "62\n40" and cells(axes)[2, 0] == "84\n80"
+    assert (1, 3) not in cells(axes)
+    assert axes.images[0].norm.vmin + axes.images[0].norm.vmax == 1  # ½ is in the middle
+
+
+def test_beyond_two_players_a_match_is_not_mirrored(drawn):
+    lines = [record(0), record(1)]
+    for row in lines[1]["evaluation"]:
+        row["by_seat"] = [0.5, 0.25, 0.25]
+    figures.generation_matrix(lines)
+    scores = drawn[0].axes[0].images[0].get_array()
+    assert scores[1, 0] == 25 / 40 and scores.mask[0, 1]
+
+
+def test_seats_are_told_apart_against_earlier_generations_and_baselines(drawn):
+    figures.seat_scores(RECORDS)
+    past, base = drawn[0].axes
+    assert "earlier generations" in words(past) and "baselines" in words(base)
+    # Against 0: 25 wins of 40, so 20 of 20 in the first seat and 5 of 20 in the second.
+    first, second = past.lines[:2]
+    assert first.get_xydata()[0].tolist() == [1, 1.0]
+    assert second.get_xydata()[0].tolist() == [1, 0.25]
+    # Generation 2: 25, 30 and 36 wins and 2 draws in the second seat, of 3 x 20 games.
+    assert second.get_ydata()[1] == (5 + 10 + 16 + 1) / 60
+    low, high = wilson(0.25 * 15, 15)  # 20 games, of which 30/40 are distinct
+    band = past.collections[1].get_paths()[0].vertices[:, 1]
+    assert low in band and high in band
+    assert "seat 1\nn = 40 games" in words(base)
+    old = record(1)
+    for row in old["evaluation"]:
+        del row["results_by_seat"]
+    assert figures.seat_scores([old]) is None
+
+
+def test_oracle_accuracy_has_curves_and_a_heat_map_by_ply(drawn):
+    figures.oracle_accuracy([*RECORDS, record(4, solution=None, evaluation=[])])
+    curves, by_ply, _ = drawn[0].axes
+    lines = {line.get_label().split("\n")[0]: line.get_ydata() for line in curves.lines}
+    assert lines["keeps the value"].tolist() == [0.5] * 4
+    assert lines["keeps it where it can be lost"].tolist() == [0.4] * 4
+    assert lines["keeps it by the fastest way"].tolist() == [0.25] * 4
+    assert lines["in evaluation games"].tolist() == [0.75] * 4
+    assert lines["in games, where it can be lost"].tolist() == [0.5] * 4
+    assert "n = 60 positions" in words(curves) and "n = 320–800 decisions" in words(curves)
+    image = by_ply.images[0]
+    expected = [[0.3, 0.3, 0.3, 0.3], [0.0, 0.1, 0.2, 0.3]]
+    np.testing.assert_allclose(image.get_array(), expected)
+    assert "n = 40–51 positions" in words(by_ply)
+    assert [tick.get_text() for tick in by_ply.get_yticklabels()] == ["2", "7"]
+
+
+def test_oracle_accuracy_of_games_alone_has_no_heat_map(drawn):
+    figures.oracle_accuracy([record(1, solution=None)])
+    assert len(drawn[0].axes) == 1 and len(drawn[0].axes[0].lines) == 2
+
+
+def test_openings_are_stacked_shares_with_their_entropy(drawn):
+    figures.openings(SUMTO, RECORDS)
+    left, right = drawn[0].axes
+    tops = [[path.vertices[:, 1].max() for path in bars.get_paths()] for bars in left.collections]
+    np.testing.assert_allclose(tops, [[11 / 40, 12 / 40, 13 / 40], [1, 1, 1]])
+    assert words(left) == "First actions (n = 40 games)\n+3\n+1"
+    assert right.lines[0].get_xydata().tolist() == [[1, 0.8], [2, 0.8], [3, 0.8]]
+    assert right.lines[1].get_ydata()[0] == math.log2(10) and "all 10 alike" in words(right)
+
+
+def test_rare_openings_are_one(drawn):
+    line = record(1)
+    line["selfplay"]["openings"] = {str(each): 1 + each for each in range(10)}
+    figures.openings(SUMTO, [line])
+    assert "3 others" in words(drawn[0].axes[0])
+    base = [bars.get_paths()[0].vertices[:, 1].max() for bars in drawn[0].axes[0].collections]
+    assert base[-2] == pytest.approx(1 - 6 / 55) and base[-1] == 1
+
+
+def test_lengths_are_bands_of_games(drawn):
+    figures.game_lengths(RECORDS)
+    [axes] = drawn[0].axes
+    wide, narrow = (set(each.get_paths()[0].vertices[:, 1]) for each in axes.collections)
+    assert wide == {9, 20} and narrow == {12}  # of 50 games: 1 has 8 plies, 10 up to 9, 40 up to 12
+
+
 def test_shards_found_on_disk_are_no_speed(drawn):
     resumed = record(2)
     resumed["selfplay"] = resumed["selfplay"] | {"games_per_second": 0.0, "shards_found": 5}
@@ -360,18 +537,23 @@ def nothing_held_out(generation: int) -> dict:
     ids=["whole", "one", "skipped", "diverged", "no held-out", "another learner", "long"],
 )
 def test_every_figure_is_drawn_from_what_there_is(draw, records):
-    assert pixels(draw(records)).shape[0] > 300
+    drawn = draw(records)
+    if draw is figures.generation_matrix and len(records) == 1:  # it met nobody who is there
+        assert drawn is None
+    else:
+        assert pixels(drawn).shape[0] > 300
 
 
 @pytest.mark.parametrize("draw", OF_RECORDS)
 def test_a_figure_without_a_subject_is_none(draw):
-    nothing = record(0, evaluation=[], solution=None)
+    nothing = record(0, evaluation=[], solution=None, ratings=None)
     assert draw([]) is None
     assert draw([nothing]) is None
 
 
 def test_run_figures_are_those_that_apply():
     always = {"win_rates", "loss", "calibration", "game_lengths", "exploration", "throughput"}
+    always |= {"ratings", "oracle", "generations", "seats", "openings"}
     assert set(figures.run_figures(SUMTO, RECORDS)) == {*always, "optimal", "values", "solved"}
     four = make_game("k_in_a_row")
     unsolved = [each | {"solution": None} for each in RECORDS]

@@ -191,7 +191,7 @@ def test_the_page_stands_alone(trained, text):
     assert policy.startswith("default-src 'none'; img-src data:")
     drawn = figures.run_figures(report.make_game_from(trained.config.game), trained.records())
     shown = [base64.b64decode(image["src"].split(",")[1]) for image in page.all("img")]
-    assert len(shown) == 7
+    assert len(shown) == len(drawn.keys() - {"optimal", "values"}) >= 9
     assert all(image in drawn.values() for image in shown)
 
 
@@ -255,7 +255,9 @@ def test_no_text_of_a_run_becomes_markup(config, monkeypatch):
     run = Made(config, [line], name=NASTY)
     monkeypatch.setattr(run, "manifest", lambda generation: {"code": NASTY}, raising=False)
     page = Page(report.build(run))
-    assert len(page.all("img")) == 7 and not any("onerror" in each for _, each in page.tags)
+    # All but those of solved afterstates, of trees and of generations that met.
+    assert len(page.all("img")) == len(report._FIGURES) - 3
+    assert not any("onerror" in each for _, each in page.tags)
     assert len(page.scripts) == 2
     assert page.frames()["labels"][0] == NASTY
     seen = page.text.count(NASTY)
@@ -310,7 +312,7 @@ def test_the_newest_ratings_are_shown(config):
         [NASTY, "–", "not linked", "6"],
     ]
     assert "First player: +30 (+20 to +41). Draws between equals: 12%." in page.text
-    assert "Ratings" not in page_of(config, [record(0)]).tables
+    assert "Ratings" not in page_of(config, [record(0, ratings=None)]).tables
 
 
 def test_illegal_actions_are_announced(config):

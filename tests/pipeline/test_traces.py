@@ -1,6 +1,7 @@
 """Shards: what is read is what was written, or an error names the shard and what is wrong."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -193,11 +194,41 @@ def test_the_summary_counts(sumto):
         "explored": int(rows.explored.sum()),
         "illegal": 0,
         "distinct_games": len(set(sumto.results.hashes.tolist())),
+        "lengths": dict(
+            sorted(Counter(map(str, sumto.results.plies)).items(), key=lambda each: int(each[0]))
+        ),
+        "openings": dict(
+            sorted(
+                Counter(
+                    str(action)
+                    for sum_, policy, explored, action in zip(
+                        rows.state["sum"], rows.policy, rows.explored, rows.action, strict=True
+                    )
+                    if sum_ == 0 and policy == 0 and not explored
+                ).items()
+            )
+        ),
     }
+    assert 0 < sum(summary["openings"].values()) < 40 == sum(summary["lengths"].values())
     # The step of 3 that is not there at sum 10.
     illegal = np.where(rows.state["sum"] == 10, 2, rows.action)
     changed = traces.summarise(sumto.game, sumto.results, sumto.shard(action=illegal).traces)
     assert changed["illegal"] == (rows.state["sum"] == 10).sum() > 0
+
+
+def test_lengths_keep_two_digits(sumto):
+    plies = np.array([0, 7, 10, 99, 100, 109, 119, 1000, 1099, 98765], np.int32)
+    results = replace(sumto.results, plies=plies)
+    assert traces.summarise(sumto.game, results, sumto.traces)["lengths"] == {
+        "0": 1,
+        "7": 1,
+        "10": 1,
+        "99": 1,
+        "100": 2,
+        "110": 1,
+        "1000": 2,
+        "98000": 1,
+    }
 
 
 # Damage.
