@@ -52,6 +52,7 @@ from games.game import CHANCE, ILLEGAL, TERMINAL, Game, Solution, Solver, Symmet
 
 GAMES = {  # name -> module with a function `make(**params) -> Game`
     "k_in_a_row": "games.k_in_a_row",
+    "risk": "games.risk",
     "sumto": "games.sumto",
 }
 

@@ -1,0 +1,2 @@
+"""Scripted players."""
+SCRIPTED: dict = {}
