@@ -8,6 +8,7 @@
     words.py      text, JSON and pictures
 """
 
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +22,7 @@ from games.risk.words import Words, start_of
 _MAX_TURNS = 10_000
 _MAX_BOARDS = 10_000
 _MAX_MEAN_ARMIES = 1000
+_MAX_AMOUNTS = 1000
 
 
 def make(
@@ -32,7 +34,7 @@ def make(
     mean_armies: int = 3,
     base: str = "none",
     move_range: str = "adjacent",
-    amounts: int = 3,
+    amounts: str = "1,1/2,all",
     max_turns: int = 200,
     quiet_turns: int = 60,
     adjudicate: str = "none",
@@ -48,7 +50,8 @@ def make(
         base: reinforcement of every turn: "none", "classic" (a third of the nodes held, at least
             3), or a number.
         move_range: how far a move may go: "adjacent", or "connected" through own nodes.
-        amounts: how many amounts a move and a conquest offer; exact while no more armies can go.
+        amounts: what a move and a conquest may send, divided by commas: numbers, ranges such as
+            2-9, fractions of what can go, "all"; 1 and all must be among them.
         max_turns, quiet_turns: turns of either player, and those since a conquest, until a draw.
         adjudicate: "none", or "nodes_then_armies": who wins where turns run out.
 
@@ -58,7 +61,6 @@ def make(
     _one_of("start", start, ("board", "random"))
     _one_of("move_range", move_range, ("adjacent", "connected"))
     _one_of("adjudicate", adjudicate, ("none", "nodes_then_armies"))
-    _within("amounts", amounts, 2, 1000)
     _within("max_turns", max_turns, 1, _MAX_TURNS)
     _within("quiet_turns", quiet_turns, 1, _MAX_TURNS)
     _within("mean_armies", mean_armies, 1, _MAX_MEAN_ARMIES)
@@ -94,7 +96,7 @@ def make(
         },
         rules=constants,
         num_players=2,
-        num_actions=constants.first_move_in + amounts,
+        num_actions=len(constants.pairs),
         state_dtype=STATE,
         observation_names=features.NAMES,
         max_decisions=5 * max_turns,
@@ -148,13 +150,38 @@ def _base_table(base: str) -> np.ndarray:
     return np.full(MAX_NODES + 1, armies, np.int32)
 
 
+def _amount_table(amounts: str) -> np.ndarray:
+    """int32 [K, 2] of `Rules.amounts`."""
+    table: list[tuple[int, int]] = []
+    for word in amounts.replace(" ", "").split(","):
+        if word == "all":
+            found = [(1, 1)]
+        elif match := re.fullmatch(r"(\d{1,4})-(\d{1,4})", word):
+            found = [(armies, 0) for armies in range(int(match[1]), int(match[2]) + 1)]
+        elif match := re.fullmatch(r"(\d{1,4})/(\d{1,4})", word):
+            found = [(int(match[1]), int(match[2]))]
+        elif re.fullmatch(r"\d{1,6}", word):
+            found = [(int(word), 0)]
+        else:
+            found = [(0, 0)]
+        table += found
+    possible = all(part >= 1 and (parts == 0 or part < parts) or parts == 1 for part, parts in table)
+    distinct = len(set(table)) == len(table) <= _MAX_AMOUNTS
+    if not (possible and distinct and (1, 0) in table and (1, 1) in table):
+        raise ValueError(
+            "amounts of game risk must list 1 and all, and may list other numbers, ranges such as "
+            f"2-9 and fractions such as 1/2, each once and {_MAX_AMOUNTS} at most, got {amounts!r}"
+        )
+    return np.array(table, np.int32)
+
+
 def make_rules(
     chosen: tuple[Board, ...],
     start: str = "board",
     mean_armies: int = 3,
     base: str = "none",
     connected: bool = False,
-    amounts: int = 3,
+    amounts: str = "1,1/2,all",
     max_turns: int = 200,
     quiet_turns: int = 60,
     adjudicate: int = 0,
@@ -182,22 +209,29 @@ def make_rules(
                 continents[at, number] |= rules.bit(node)
         if start == "board":
             starts[at] = start_of(each)
+    degree = max(len(near) for each in chosen for near in each.neighbours())
+    beside = np.full((sets, size, degree), -1, np.int8)
+    for at, each in enumerate(chosen):
+        for node, near in enumerate(each.neighbours()):
+            beside[at, node, : len(near)] = near
     # All boards of a set share the numbers: an action is the same pair of nodes on each of them.
     attacks = sorted(edges)
     moves = [(u, v) for u in range(size) for v in range(size) if u != v] if connected else attacks
     first_amount = size + 1 + len(moves)
-    no_attack = first_amount + amounts
+    table = _amount_table(amounts)
+    no_attack = first_amount + len(table)
     first_move_in = no_attack + 1 + len(attacks)
-    pairs = np.full((first_move_in + amounts, 2), -1, np.int16)
+    pairs = np.full((first_move_in + len(table), 2), -1, np.int16)
     ids = np.full((2, size, size), -1, np.int16)
-    for kind, first, table in ((0, size + 1, moves), (1, no_attack + 1, attacks)):
-        for offset, pair in enumerate(table):
+    for kind, first, listed in ((0, size + 1, moves), (1, no_attack + 1, attacks)):
+        for offset, pair in enumerate(listed):
             pairs[first + offset] = pair
             ids[kind][pair] = first + offset
     made = Rules(
         nodes=size,
         everything=np.uint64(2**size - 1),
         adjacent=adjacent,
+        beside=beside,
         continents=continents,
         bonus=bonus,
         base=_base_table(base),
@@ -207,7 +241,7 @@ def make_rules(
         max_turns=max_turns,
         quiet_turns=quiet_turns,
         adjudicate=adjudicate,
-        amounts=amounts,
+        amounts=table,
         pairs=pairs,
         ids=ids,
         no_move=size,

@@ -138,10 +138,11 @@ def _describe(rules, state, mine, player, theirs_next, out):
         if not has(edge, node):
             continue
         on_edge += armies[node]
-        enemies = rules.adjacent[board, node] & ~mine
         strongest = 0
-        for other in range(rules.nodes):
-            if has(enemies, other):
+        for other in rules.beside[board, node]:
+            if other < 0:
+                break
+            if not has(mine, other):
                 strongest = max(strongest, armies[other])
                 near += armies[other]
                 margin = max(margin, armies[node] - armies[other])

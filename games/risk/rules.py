@@ -60,6 +60,7 @@ class Rules(NamedTuple):
     nodes: int
     everything: np.uint64  # bits 0..N-1
     adjacent: np.ndarray  # uint64 [M, N]: neighbours of each node
+    beside: np.ndarray  # int8 [M, N, D]: the same as numbers in rising order; -1 behind the last
     continents: np.ndarray  # uint64 [M, C]: nodes of each continent; 0 where a board has fewer
     bonus: np.ndarray  # int32 [M, C]
     base: np.ndarray  # int32 [65]: reinforcement by the number of nodes held
@@ -69,7 +70,7 @@ class Rules(NamedTuple):
     max_turns: int
     quiet_turns: int
     adjudicate: int  # 0, or NODES_THEN_ARMIES: who wins when turns run out
-    amounts: int  # how many amounts a player chooses from
+    amounts: np.ndarray  # int32 [K, 2]: (n, 0) = n armies, (a, b) = a/b of all that can go
     pairs: np.ndarray  # int16 [A, 2]: source and target of a move or an attack
     ids: np.ndarray  # int16 [2, N, N]: the action that moves, attacks from u to v; -1: none
     no_move: int
@@ -152,30 +153,44 @@ def component(rules, board, nodes, start):
 
 
 @njit(cache=True)
-def move_targets(rules, board, mine, node):
-    """Where armies of an own node may move to (R4), as bits."""
-    if rules.connected == 0:
-        return rules.adjacent[board, node] & mine
-    return component(rules, board, mine, node) & ~bit(node)
-
-
-@njit(cache=True)
 def amount(rules, index, most):
     """How many armies the amount of that index sends, of at most `most` (R4, R5).
 
-    1, then equal parts of `most` rounded up, the last one `most` itself. All are different numbers
-    and every number is among them while `most` <= `amounts`; equal ones count once (`new_amount`).
+    A fraction is rounded up. 0: it is not to be had, being more than `most` or the same as the
+    amount of a lower index.
     """
-    if index == 0:
-        return 1
-    parts = rules.amounts - 1
-    return (index * most + parts - 1) // parts
+    armies = _amount(rules, index, most)
+    for lower in range(index):
+        if _amount(rules, lower, most) == armies:
+            return 0
+    return armies
 
 
 @njit(cache=True)
-def new_amount(rules, index, most):
-    """Is this amount another than those of lower index?"""
-    return index == 0 or amount(rules, index, most) > amount(rules, index - 1, most)
+def _amount(rules, index, most):
+    part = rules.amounts[index, 0]
+    parts = rules.amounts[index, 1]
+    if parts == 0:
+        return part if part <= most else 0
+    return (part * most + parts - 1) // parts
+
+
+@njit(cache=True)
+def index_of_all(rules, most):
+    """The index of the amount that sends everything that can go."""
+    for index in range(len(rules.amounts)):
+        if amount(rules, index, most) == most:
+            return index
+    return -1  # never: "all" is among the amounts
+
+
+@njit(cache=True)
+def index_of_one(rules):
+    """The index of the amount that sends a single army."""
+    for index in range(len(rules.amounts)):
+        if rules.amounts[index, 0] == 1 and rules.amounts[index, 1] == 0:
+            return index
+    return -1  # never: 1 is among the amounts
 
 
 @njit(cache=True)
@@ -196,11 +211,10 @@ def _can_attack(rules, state, mine):
     for node in range(rules.nodes):
         if not has(mine, node) or armies[node] < 3:
             continue
-        enemies = rules.adjacent[board, node] & ~mine
-        if enemies == _NONE:
-            continue
-        for other in range(rules.nodes):
-            if has(enemies, other) and armies[node] - armies[other] >= 2:
+        for other in rules.beside[board, node]:
+            if other < 0:
+                break
+            if not has(mine, other) and armies[node] - armies[other] >= 2:
                 return True
     return False
 
@@ -209,12 +223,12 @@ def _can_attack(rules, state, mine):
 def _digest(rules, state):
     """32 bits of everything that a repetition means (R8); never 0, which marks an empty place."""
     owned = state["owned"]
-    digest = scramble(owned & _LOW)
-    digest = scramble(digest ^ (owned >> np.uint64(32)))
-    for node in range(rules.nodes):
-        digest = scramble(digest ^ np.uint64(state["armies"][node]))
-    digest = scramble(digest ^ np.uint64(2 * state["conquered"] + state["player"] % 2))
-    return max(digest, _ONE)
+    armies = state["armies"]
+    digest = scramble(owned & _LOW) + scramble(_LOW ^ (owned >> np.uint64(32)))
+    for node in range(rules.nodes):  # each by itself, not in a chain: many at a time
+        digest += scramble(np.uint64((armies[node] * MAX_NODES + node) & 0xFFFFFFFF))
+    flags = np.uint64(2 * state["conquered"] + state["player"])
+    return max(scramble((digest + flags) & _LOW), _ONE)
 
 
 @njit(cache=True)
@@ -427,27 +441,33 @@ def legal_actions(rules, states, mask):
         elif phase == MOVE:
             mask[i, rules.no_move] = True
             for node in range(rules.nodes):
-                if has(mine, node) and armies[node] > 1:
-                    targets = move_targets(rules, board, mine, node)
-                    if targets == _NONE:
-                        continue
+                if not has(mine, node) or armies[node] == 1:
+                    continue
+                if rules.connected == 0:
+                    for other in rules.beside[board, node]:
+                        if other < 0:
+                            break
+                        if has(mine, other):
+                            mask[i, rules.ids[0, node, other]] = True
+                else:
+                    region = component(rules, board, mine, node) & ~bit(node)
                     for other in range(rules.nodes):
-                        if has(targets, other):
+                        if has(region, other):
                             mask[i, rules.ids[0, node, other]] = True
         elif phase == ATTACK:
             mask[i, rules.no_attack] = True
             for node in range(rules.nodes):
-                if has(mine, node) and armies[node] > 2:
-                    targets = rules.adjacent[board, node] & ~mine
-                    if targets == _NONE:
-                        continue
-                    for other in range(rules.nodes):
-                        if has(targets, other) and armies[node] - armies[other] >= 2:
-                            mask[i, rules.ids[1, node, other]] = True
+                if not has(mine, node) or armies[node] < 3:
+                    continue
+                for other in rules.beside[board, node]:
+                    if other < 0:
+                        break
+                    if not has(mine, other) and armies[node] - armies[other] >= 2:
+                        mask[i, rules.ids[1, node, other]] = True
         else:
             first = rules.first_amount if phase == AMOUNT else rules.first_move_in
-            for index in range(rules.amounts):
-                mask[i, first + index] = new_amount(rules, index, armies[state["source"]])
+            for index in range(len(rules.amounts)):
+                mask[i, first + index] = amount(rules, index, armies[state["source"]]) > 0
 
 
 @njit(cache=True)

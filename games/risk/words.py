@@ -58,9 +58,8 @@ class Words:
         return f"{verb} {source}>{target}"
 
     def _share(self, rules: Rules, index: int) -> str:
-        if index == 0:
-            return "1"
-        return "all" if index == rules.amounts - 1 else f"{index}/{rules.amounts - 1}"
+        part, parts = rules.amounts[index]
+        return str(part) if parts == 0 else "all" if parts == 1 else f"{part}/{parts}"
 
     def state_to_text(self, rules: Rules, state) -> str:
         """A line per node with its owner, armies and neighbours, then what is to be decided."""
