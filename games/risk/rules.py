@@ -194,7 +194,7 @@ def index_of_one(rules):
 
 
 @njit(cache=True)
-def _can_move(rules, state, mine):
+def can_move(rules, state, mine):
     board = state["board"]
     armies = state["armies"]
     for node in range(rules.nodes):
@@ -205,7 +205,7 @@ def _can_move(rules, state, mine):
 
 
 @njit(cache=True)
-def _can_attack(rules, state, mine):
+def can_attack(rules, state, mine):
     board = state["board"]
     armies = state["armies"]
     for node in range(rules.nodes):
@@ -315,11 +315,11 @@ def settle(rules, state):
                 node += 1
             _place(rules, state, node, armies)
         elif phase == MOVE:
-            if _can_move(rules, state, mine):
+            if can_move(rules, state, mine):
                 return
             state["phase"] = ATTACK
         elif phase == ATTACK:
-            if _can_attack(rules, state, mine):
+            if can_attack(rules, state, mine):
                 return
             _end_turn(rules, state)
         else:
