@@ -1,11 +1,11 @@
 """Risk on a graph: two players, deterministic battles. docs/games/risk.md.
 
-    boards.py     boards as data: files, checks, generated ones
-    rules.py      the state and the rules, as kernels
-    features.py   what a player sees of a position
-    agents.py     scripted players
-    search.py     fewest turns against a passive opponent: A*, real-time A*, greedy
-    words.py      text, JSON and pictures
+boards.py     boards as data: files, checks, generated ones
+rules.py      the state and the rules, as kernels
+features.py   what a player sees of a position
+agents.py     scripted players
+search.py     fewest turns against a passive opponent: A*, real-time A*, greedy
+words.py      text, JSON and pictures
 """
 
 import re
@@ -165,7 +165,9 @@ def _amount_table(amounts: str) -> np.ndarray:
         else:
             found = [(0, 0)]
         table += found
-    possible = all(part >= 1 and (parts == 0 or part < parts) or parts == 1 for part, parts in table)
+    possible = all(
+        (part >= 1 and (parts == 0 or part < parts)) or parts == 1 for part, parts in table
+    )
     distinct = len(set(table)) == len(table) <= _MAX_AMOUNTS
     if not (possible and distinct and (1, 0) in table and (1, 1) in table):
         raise ValueError(

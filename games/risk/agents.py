@@ -10,13 +10,12 @@ from numba import njit
 
 from games.game import TERMINAL
 from games.risk.features import border, inward, total
-from games.risk.heuristics import NEVER, fewest_turns
+from games.risk.heuristics import fewest_turns
 from games.risk.rules import (
     AMOUNT,
     ATTACK,
     CONQUEST_BONUS,
     MOVE,
-    MOVE_IN,
     PLACE,
     apply,
     bit,
@@ -129,25 +128,6 @@ def passive_choice(rules, state):
 
 
 @njit(cache=True)
-def passive(rules, states, mask, uniforms, actions):
-    """Reinforces its weakest node and never attacks."""
-    for i in range(len(states)):
-        actions[i] = passive_choice(rules, states[i])
-
-
-@njit(cache=True)
-def pacifist(rules, states, mask, uniforms, actions):
-    """Reinforces its weakest node and attacks the weakest enemy."""
-    for i in range(len(states)):
-        state = states[i]
-        if state["phase"] == ATTACK:
-            mine = nodes_of(rules, state["owned"], state["player"])
-            actions[i] = _attack(rules, state, mine, 0)
-        else:
-            actions[i] = passive_choice(rules, state)
-
-
-@njit(cache=True)
 def _aggressive_choice(rules, state, kind):
     mine = nodes_of(rules, state["owned"], state["player"])
     if state["phase"] == PLACE:
@@ -155,20 +135,6 @@ def _aggressive_choice(rules, state, kind):
     if state["phase"] == ATTACK:
         return _attack(rules, state, mine, kind)
     return _stay(rules, state)
-
-
-@njit(cache=True)
-def aggressive(rules, states, mask, uniforms, actions):
-    """Reinforces its strongest node and attacks where it keeps the enemy from a continent."""
-    for i in range(len(states)):
-        actions[i] = _aggressive_choice(rules, states[i], 2)
-
-
-@njit(cache=True)
-def aggressive_armies(rules, states, mask, uniforms, actions):
-    """Reinforces its strongest node and attacks the largest army."""
-    for i in range(len(states)):
-        actions[i] = _aggressive_choice(rules, states[i], 1)
 
 
 @njit(cache=True)
@@ -211,12 +177,48 @@ def _front_choice(rules, state):
     return (rules.first_amount if phase == AMOUNT else rules.first_move_in) + everything
 
 
+# One kernel for the simple players and one for those that look through turns: each compiles all
+# that it calls, which takes seconds.
+
+
 @njit(cache=True)
+def _choose(rules, states, kind, actions):
+    for i in range(len(states)):
+        state = states[i]
+        if kind == 2:
+            actions[i] = _front_choice(rules, state)
+        elif kind >= 3:
+            actions[i] = _aggressive_choice(rules, state, kind - 2)
+        elif kind == 1 and state["phase"] == ATTACK:
+            actions[i] = _attack(rules, state, nodes_of(rules, state["owned"], state["player"]), 0)
+        else:
+            actions[i] = passive_choice(rules, state)
+
+
+def passive(rules, states, mask, uniforms, actions):
+    """Reinforces its weakest node and never attacks."""
+    _choose(rules, states, 0, actions)
+
+
+def pacifist(rules, states, mask, uniforms, actions):
+    """Reinforces its weakest node and attacks the weakest enemy."""
+    _choose(rules, states, 1, actions)
+
+
 def front(rules, states, mask, uniforms, actions):
     """Reinforces its strongest border node, brings the rear forward, attacks the weakest enemy and
     moves in with all it can."""
-    for i in range(len(states)):
-        actions[i] = _front_choice(rules, states[i])
+    _choose(rules, states, 2, actions)
+
+
+def aggressive_armies(rules, states, mask, uniforms, actions):
+    """Reinforces its strongest node and attacks the largest army."""
+    _choose(rules, states, 3, actions)
+
+
+def aggressive(rules, states, mask, uniforms, actions):
+    """Reinforces its strongest node and attacks where it keeps the enemy from a continent."""
+    _choose(rules, states, 4, actions)
 
 
 # ---- players that look through a turn
@@ -352,8 +354,10 @@ def _search(rules, states, masks, cursors, kind, player, values, actions, ends, 
             legal_actions(rules, states[depth : depth + 1], masks[depth : depth + 1])
             cursors[depth] = 0
             continue
-        value = _evaluate(rules, after, player) if kind == 2 else _merit(
-            rules, after, player, kind == 1
+        value = (
+            _evaluate(rules, after, player)
+            if kind == 2
+            else _merit(rules, after, player, kind == 1)
         )
         value *= sign
         at = kept
@@ -372,55 +376,64 @@ def _search(rules, states, masks, cursors, kind, player, values, actions, ends, 
 
 
 @njit(cache=True)
-def _look_through(rules, states, kind, actions):
+def _look_through(rules, states, kind, beam, actions):
+    """Takes the best of `beam` plans; with more than one, by the best reply to each."""
     work = np.empty(_DEPTH + 1, states.dtype)
     masks = np.empty((_DEPTH + 1, len(rules.pairs)), np.bool_)
     cursors = np.empty(_DEPTH + 1, np.int64)
-    values = np.empty(1)
-    firsts = np.empty(1, np.int64)
-    ends = np.empty(1, states.dtype)
+    values, firsts = np.empty(beam + 1), np.empty(beam + 1, np.int64)
+    ends = np.empty(beam + 1, states.dtype)  # the last place is for the reply
     for i in range(len(states)):
         work[0] = states[i]
         player = states[i]["player"]
-        _search(rules, work, masks, cursors, kind, player, values, firsts, ends, True)
-        actions[i] = firsts[0]
-
-
-@njit(cache=True)
-def greedy(rules, states, mask, uniforms, actions):
-    """The turn after which the enemy has the fewest nodes."""
-    _look_through(rules, states, 0, actions)
-
-
-@njit(cache=True)
-def greedy_armies(rules, states, mask, uniforms, actions):
-    """The turn after which the bound on the turns still needed is the least."""
-    _look_through(rules, states, 1, actions)
-
-
-@njit(cache=True)
-def minimax(rules, states, mask, uniforms, actions):
-    """The turn whose best reply (placing and attacking) leaves the best evaluation."""
-    work = np.empty(_DEPTH + 1, states.dtype)
-    masks = np.empty((_DEPTH + 1, len(rules.pairs)), np.bool_)
-    cursors = np.empty(_DEPTH + 1, np.int64)
-    values, replies = np.empty(_BEAM), np.empty(1)
-    firsts, ignored = np.empty(_BEAM, np.int64), np.empty(1, np.int64)
-    ends, worst = np.empty(_BEAM, states.dtype), np.empty(1, states.dtype)
-    for i in range(len(states)):
-        work[0] = states[i]
-        player = states[i]["player"]
-        kept = _search(rules, work, masks, cursors, 2, player, values, firsts, ends, True)
+        kept = _search(
+            rules,
+            work,
+            masks,
+            cursors,
+            kind,
+            player,
+            values[:beam],
+            firsts[:beam],
+            ends[:beam],
+            True,
+        )
         best = -np.inf
         for plan in range(kept):
             value = values[plan]
-            if ends[plan]["player"] == 1 - player:
+            if beam > 1 and ends[plan]["player"] == 1 - player:
                 work[0] = ends[plan]
-                _search(rules, work, masks, cursors, 2, player, replies, ignored, worst, False)
-                value = -replies[0]
+                _search(
+                    rules,
+                    work,
+                    masks,
+                    cursors,
+                    kind,
+                    player,
+                    values[beam:],
+                    firsts[beam:],
+                    ends[beam:],
+                    False,
+                )
+                value = -values[beam]
             if value > best:
                 best = value
                 actions[i] = firsts[plan]
+
+
+def greedy(rules, states, mask, uniforms, actions):
+    """The turn after which the enemy has the fewest nodes."""
+    _look_through(rules, states, 0, 1, actions)
+
+
+def greedy_armies(rules, states, mask, uniforms, actions):
+    """The turn after which the bound on the turns still needed is the least."""
+    _look_through(rules, states, 1, 1, actions)
+
+
+def minimax(rules, states, mask, uniforms, actions):
+    """The turn whose best reply (placing and attacking) leaves the best evaluation."""
+    _look_through(rules, states, 2, _BEAM, actions)
 
 
 SCRIPTED = {

@@ -204,8 +204,8 @@ def _check_start(name, start: Start, count: int) -> None:
     for key, values in (("owner", start.owner), ("armies", start.armies)):
         if len(values) != count:
             raise _refuse(
-                name, f"start.{key} must have an entry for each of the {count} nodes, "
-                f"got {len(values)}"
+                name,
+                f"start.{key} must have an entry for each of the {count} nodes, got {len(values)}",
             )
     for node, (owner, armies) in enumerate(zip(start.owner, start.armies, strict=True)):
         if not _whole(owner) or owner not in (0, 1):
@@ -338,8 +338,9 @@ def _from_web(facts: dict[str, Any], name: str) -> Board:
         owner = tuple(int(str(node["player"]).split()[-1]) - 1 for node in nodes)
         armies = tuple(int(node["title"]) for node in nodes)
         edges = [
-            (at(edge["source"]), at(edge["target"])) if isinstance(edge, dict) else
-            (at(edge[0]), at(edge[1]))
+            (at(edge["source"]), at(edge["target"]))
+            if isinstance(edge, dict)
+            else (at(edge[0]), at(edge[1]))
             for edge in facts["edges"]
         ]
         continents = [

@@ -305,9 +305,7 @@ def settle(rules, state):
         phase = state["phase"]
         mine = nodes_of(rules, state["owned"], player)
         if phase == PLACE:
-            armies = income(
-                rules, state["board"], mine, (state["conquered"] >> player) & 1 != 0
-            )
+            armies = income(rules, state["board"], mine, (state["conquered"] >> player) & 1 != 0)
             if armies > 0 and count(mine) > 1:
                 return
             node = 0

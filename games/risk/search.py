@@ -9,6 +9,7 @@ Sources: P. Hart, N. Nilsson, B. Raphael, "A Formal Basis for the Heuristic Dete
 Cost Paths" (1968); R. Korf, "Real-Time Heuristic Search" (1990).
 """
 
+import heapq
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,16 +64,10 @@ _TURN = np.dtype(
         ("moved_in", np.int32),
     ]
 )
-_POSITION = np.dtype([("mine", np.uint64), ("armies", np.int32, 64), ("flags", np.int8)])
-_ENTRY = np.dtype(
-    [
-        ("key", np.uint64),
-        ("parent", np.int32),  # entry; -1: the root
-        ("position", np.int32),  # index of the position once it has been expanded; else -1
-        ("turns", np.int32),  # g
-        ("bound", np.int32),  # h
-    ]
-)
+# A position is a row of N + 3 numbers (uint32): own nodes (low and high half of the bits), flags
+# (bit 0: we conquered last turn, bit 1: the opponent did), and the armies of each node.
+_HEAD = 3
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -98,23 +93,29 @@ class Plan:
 
 # ---- successors
 
-# flags: bit 0 = we conquered last turn, bit 1 = the opponent did.
+
+@njit(cache=True)
+def _nodes(row):
+    return (np.uint64(row[1]) << np.uint64(32)) | np.uint64(row[0])
 
 
 @njit(cache=True)
-def _key(rules, mine, armies, flags):
-    """64 bits of a position; equal keys are compared in full."""
-    low = np.uint64(flags)
-    high = np.uint64(flags + 77)
-    for node in range(rules.nodes):
-        owned = 1 if has(mine, node) else 0
-        word = np.uint64(((armies[node] * 2 + owned) * 64 + node) & 0xFFFFFFFF)
-        one = scramble(word)
-        low += one
-        high += scramble(one ^ np.uint64(0x9E3779B9))
-    return (scramble(high & np.uint64(0xFFFFFFFF)) << np.uint64(32)) | scramble(
-        low & np.uint64(0xFFFFFFFF)
-    )
+def _key(row):
+    """64 bits of a position; rows of equal keys are compared in full."""
+    low, high = _NONE, _NONE
+    for at in range(len(row)):
+        word = scramble(np.uint64(row[at]) ^ np.uint64(at * 0x9E3779B1 & 0xFFFFFFFF))
+        low += word
+        high += scramble(word ^ np.uint64(0x9E3779B9))
+    return (scramble(high & _LOW) << np.uint64(32)) | scramble(low & _LOW)
+
+
+@njit(cache=True)
+def _same(a, b):
+    equal = True
+    for at in range(len(a)):
+        equal &= a[at] == b[at]
+    return equal
 
 
 @njit(cache=True)
@@ -170,27 +171,9 @@ def _amounts(rules, most, exact, out):
 
 
 @njit(cache=True)
-def _own_armies(rules, board, position):
-    """Own armies after the reinforcements of the turn."""
-    mine = position["mine"]
-    own = income(rules, board, mine, position["flags"] & 1 != 0)
-    for node in range(rules.nodes):
-        if has(mine, node):
-            own += position["armies"][node]
-    return own
-
-
-@njit(cache=True)
-def _fill_successors(rules, board, position, exact, out, work, choices):
-    """All turns from a position, into `out`; returns how many, or -1 if they are too many.
-
-    Moves that only shift armies between a place and its neighbour come out twice; the search tells
-    equal positions apart.
-    """
-    mine = position["mine"]
-    flags = position["flags"]
-    reinforcements = income(rules, board, mine, flags & 1 != 0)
-    work[: rules.nodes] = position["armies"][: rules.nodes]
+def _turns(rules, board, mine, work, reinforcements, exact, out, choices):
+    """All turns from a position with the armies `work`, into `out`; returns how many, or -1 if
+    they are too many. Different turns may lead to one position."""
     found = 0
     for place in range(rules.nodes if reinforcements > 0 else 1):
         if reinforcements > 0 and not has(mine, place):
@@ -280,397 +263,136 @@ def _attacks(rules, board, mine, armies, exact, place, source, target, moved, ou
 
 
 @njit(cache=True)
-def _bound(rules, board, mine, armies, flags):
-    return fewest_turns(rules, board, mine, armies, flags & 1 != 0, flags & 2 != 0)
+def _children(rules, board, row, exact, use_bound):
+    """The positions that a turn and the reply lead to, each once, without those from which no
+    number of turns is enough.
 
+    Returns (rows uint32 [n, N + 3], turns [n], keys uint64 [n], bounds int32 [n], turns looked at).
+    """
+    nodes = rules.nodes
+    mine = _nodes(row)
+    flags = np.int64(row[2])
+    before = row[_HEAD:].astype(np.int32)
+    reinforcements = income(rules, board, mine, flags & 1 != 0)
+    own = reinforcements
+    for node in range(nodes):
+        if has(mine, node):
+            own += before[node]
+    choices = np.empty((2, max(own, len(rules.amounts))), np.int32)
+    turns = np.empty(4096, _TURN)
+    found = _turns(rules, board, mine, before.copy(), reinforcements, exact, turns, choices)
+    while found < 0:
+        turns = np.empty(4 * len(turns), _TURN)
+        found = _turns(rules, board, mine, before.copy(), reinforcements, exact, turns, choices)
 
-@njit(cache=True)
-def _successors(rules, board, position, exact, out):
-    """All turns from a position, in `out` or in a larger array; returns (turns, how many)."""
-    work = np.zeros(64, np.int32)
-    choices = np.empty((2, max(_own_armies(rules, board, position), len(rules.amounts))), np.int32)
-    while True:
-        work[:] = 0
-        found = _fill_successors(rules, board, position, exact, out, work, choices)
-        if found >= 0:
-            return out, found
-        out = np.empty(2 * len(out), out.dtype)
+    slots = 4
+    while slots < 2 * found:
+        slots *= 2
+    table = np.full(slots, -1, np.int32)
+    mask = np.uint64(slots - 1)
+    rows = np.empty((found, nodes + _HEAD), np.uint32)
+    keys = np.empty(found, np.uint64)
+    bounds = np.zeros(found, np.int32)
+    armies = np.empty(nodes, np.int32)
+    kept = 0
+    for each in range(found):
+        armies[:] = before
+        after, their_flags = _play(rules, board, mine, armies, flags, turns[each])
+        child = rows[kept]
+        child[0] = after & _LOW
+        child[1] = after >> np.uint64(32)
+        child[2] = their_flags
+        for node in range(nodes):
+            child[_HEAD + node] = armies[node]
+        key = _key(child)
+        slot = key & mask
+        while table[slot] >= 0:
+            if keys[table[slot]] == key and _same(rows[table[slot]], child):
+                break
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot] >= 0:
+            continue
+        if use_bound:
+            bound = fewest_turns(
+                rules, board, after, armies, their_flags & 1 != 0, their_flags & 2 != 0
+            )
+            if bound >= NEVER:
+                continue
+            bounds[kept] = bound
+        table[slot] = kept
+        keys[kept] = key
+        turns[kept] = turns[each]
+        kept += 1
+    return rows[:kept], turns[:kept], keys[:kept], bounds[:kept], found
 
 
 # ---- A*
 
-# A place in the queue is (f, deepest first) in one number; the index of the entry breaks ties.
+
+@njit(cache=True)
+def _insert(rows, keys, bounds, depth, count, known, known_keys, known_turns, table, queue):
+    """Enters positions that are reached in `depth` turns.
+
+    Args:
+        count: how many positions are known; known, known_keys, known_turns, table: those, their
+            keys, the fewest turns to each, and an open-addressed table of their numbers.
+        queue: int64 [n], receives what is to be queued; 0 where a position was reached as early.
+
+    Returns:
+        (numbers int64 [n] of the positions, how many are known now).
+    """
+    mask = np.uint64(len(table) - 1)
+    numbers = np.empty(len(rows), np.int64)
+    for each in range(len(rows)):
+        slot = keys[each] & mask
+        while table[slot] >= 0:
+            number = table[slot]
+            if known_keys[number] == keys[each] and _same(known[number], rows[each]):
+                break
+            slot = (slot + np.uint64(1)) & mask
+        number = table[slot]
+        queue[each] = 0
+        numbers[each] = number
+        if number >= 0 and known_turns[number] <= depth:
+            continue
+        if number < 0:
+            number = count
+            count += 1
+            table[slot] = number
+            numbers[each] = number
+            known[number] = rows[each]
+            known_keys[number] = keys[each]
+        known_turns[number] = depth
+        queue[each] = _place_of(depth + bounds[each], depth)
+    return numbers, count
+
+
 _DEEPEST = 1 << 23
 
 
 @njit(cache=True)
-def _push(queue, items, size, place, item):
-    at = size
-    while at > 0:
-        above = (at - 1) // 2
-        if queue[above] < place or (queue[above] == place and items[above] < item):
-            break
-        queue[at] = queue[above]
-        items[at] = items[above]
-        at = above
-    queue[at] = place
-    items[at] = item
+def _place_of(total, depth):
+    """The place in the queue: least f first, then deepest first; at least 1."""
+    return (np.int64(total) << 24) + _DEEPEST - depth
 
 
 @njit(cache=True)
-def _sift(queue, items, size):
-    """Puts the last of `size` + 1 places where the first one was taken away."""
-    place, item = queue[size], items[size]
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        other = below + 1
-        if other < size and (
-            queue[other] < queue[below]
-            or (queue[other] == queue[below] and items[other] < items[below])
-        ):
-            below = other
-        if place < queue[below] or (place == queue[below] and item < items[below]):
-            break
-        queue[at] = queue[below]
-        items[at] = items[below]
-        at = below
-    queue[at] = place
-    items[at] = item
-
-
-@njit(cache=True)
-def _copy(source, out):
-    out["mine"] = source["mine"]
-    out["armies"][:] = source["armies"]
-    out["flags"] = source["flags"]
-
-
-@njit(cache=True)
-def _rebuild(rules, board, entries, made, positions, index, out):
-    """The position of an entry, into `out`, from that of its parent."""
-    entry = entries[index]
-    if entry["position"] >= 0:
-        _copy(positions[entry["position"]], out)
-        return
-    before = positions[entries[entry["parent"]]["position"]]
-    out["armies"][:] = before["armies"]
-    out["mine"], out["flags"] = _play(
-        rules, board, before["mine"], out["armies"], before["flags"], made[index]
-    )
-
-
-@njit(cache=True)
-def _same(rules, position, mine, armies, flags):
-    if position["mine"] != mine or position["flags"] != flags:
-        return False
-    for node in range(rules.nodes):
-        if position["armies"][node] != armies[node]:
-            return False
-    return True
-
-
-@njit(cache=True)
-def _slot(rules, board, entries, made, positions, table, key, mine, armies, flags, scratch):
-    """The slot of a position in the table: that of its entry, or a free one (-1)."""
+def _fill_table(keys, table):
     mask = np.uint64(len(table) - 1)
-    slot = key & mask
-    while table[slot] >= 0:
-        index = table[slot]
-        if entries[index]["key"] == key:
-            _rebuild(rules, board, entries, made, positions, index, scratch)
-            if _same(rules, scratch, mine, armies, flags):
-                break
-        slot = (slot + np.uint64(1)) & mask
-    return slot
-
-
-@njit(cache=True)
-def _rehashed(entries, used, slots):
-    table = np.full(slots, -1, np.int32)
-    mask = np.uint64(slots - 1)
-    for index in range(used):
-        slot = entries[index]["key"] & mask
+    for number in range(len(keys)):
+        slot = keys[number] & mask
         while table[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
-        table[slot] = index
-    return table
+        table[slot] = number
 
 
-@njit(cache=True)
-def _grown(array, used, size):
-    """An array of at least `size` entries whose first `used` are those of this one."""
+def _grown(array: np.ndarray, used: int, size: int) -> np.ndarray:
+    """An array of at least `size` rows whose first `used` are those of this one."""
     if size <= len(array):
         return array
-    larger = np.empty(max(size, 2 * len(array)), array.dtype)
+    larger = np.empty((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
-
-
-@njit(cache=True)
-def _a_star(rules, board, roots, exact, use_bound, expansions, memory):
-    """Searches from roots[0]; returns (status, entries, turns that made them, goal's entry,
-    expansions, successors, bound)."""
-    root = roots[0]
-    entries = np.empty(1024, _ENTRY)
-    made = np.empty(1024, _TURN)
-    positions = np.empty(64, _POSITION)
-    queue, items = np.empty(1024, np.int64), np.empty(1024, np.int32)
-    table = np.full(4096, -1, np.int32)
-    turns = np.empty(1 << 14, _TURN)
-    work = np.zeros(64, np.int32)
-    scratch = np.zeros(1, _POSITION)
-    bound = _bound(rules, board, root["mine"], root["armies"], root["flags"]) if use_bound else 0
-    if bound >= NEVER:
-        return UNWINNABLE, entries[:0], made[:0], -1, 0, 0, NEVER
-    first = entries[0]
-    first["key"] = _key(rules, root["mine"], root["armies"], root["flags"])
-    first["parent"] = -1
-    first["position"] = -1
-    first["turns"] = 0
-    first["bound"] = bound
-    table[first["key"] & np.uint64(len(table) - 1)] = 0
-    _push(queue, items, 0, (bound << 24) + _DEEPEST, 0)
-    used, stored, size, expanded, generated, lower = 1, 0, 1, 0, 0, bound
-
-    while size > 0:
-        index = items[0]
-        depth = _DEEPEST - (queue[0] & ((1 << 24) - 1))
-        size -= 1
-        _sift(queue, items, size)
-        if entries[index]["turns"] != depth:
-            continue  # reached in fewer turns since it was queued
-        lower = max(lower, depth + entries[index]["bound"])
-        if expanded >= expansions or used >= memory:
-            return OUT_OF_BUDGET, entries[:used], made[:used], -1, expanded, generated, lower
-        here = entries[index]["position"]
-        if here < 0:
-            here = stored
-            stored += 1
-            positions = _grown(positions, here, stored)
-            if index == 0:
-                _copy(root, positions[here])
-            else:
-                _rebuild(rules, board, entries, made, positions, index, positions[here])
-            entries[index]["position"] = here
-        mine_here, flags_here = positions[here]["mine"], positions[here]["flags"]
-        if mine_here == rules.everything:
-            return SOLVED, entries[:used], made[:used], index, expanded, generated, depth
-        expanded += 1
-        turns, found = _successors(rules, board, positions[here], exact, turns)
-        generated += found
-        entries = _grown(entries, used, used + found)
-        made = _grown(made, used, used + found)
-        queue = _grown(queue, size, size + found)
-        items = _grown(items, size, size + found)
-        if 2 * (used + found) > len(table):
-            slots = len(table)
-            while slots < 4 * (used + found):
-                slots *= 2
-            table = _rehashed(entries, used, slots)
-        for each in range(found):
-            work[:] = positions[here]["armies"]
-            mine, flags = _play(rules, board, mine_here, work, flags_here, turns[each])
-            bound = 0
-            if use_bound:
-                bound = _bound(rules, board, mine, work, flags)
-                if bound >= NEVER:
-                    continue
-            key = _key(rules, mine, work, flags)
-            slot = _slot(
-                rules, board, entries, made, positions, table, key, mine, work, flags, scratch[0]
-            )
-            at = table[slot]
-            if at < 0:
-                at = used
-                used += 1
-                table[slot] = at
-                entries[at]["key"] = key
-                entries[at]["position"] = -1
-                entries[at]["bound"] = bound
-            elif entries[at]["turns"] <= depth + 1:
-                continue
-            entries[at]["parent"] = index
-            entries[at]["turns"] = depth + 1
-            made[at] = turns[each]
-            place = ((depth + 1 + entries[at]["bound"]) << 24) + _DEEPEST - depth - 1
-            _push(queue, items, size, place, at)
-            size += 1
-    return UNWINNABLE, entries[:used], made[:used], -1, expanded, generated, NEVER
-
-
-# ---- real-time A*
-
-
-@njit(cache=True)
-def _lead(rules, board, mine, armies):
-    """The largest lead of an own army over an enemy beside it."""
-    best = -(1 << 30)
-    for node in range(rules.nodes):
-        if has(mine, node):
-            for other in rules.beside[board, node]:
-                if other < 0:
-                    break
-                if not has(mine, other):
-                    best = max(best, armies[node] - armies[other])
-    return best
-
-
-@njit(cache=True)
-def _distinct(rules, board, position, turns, found, out, made):
-    """Plays turns and keeps one of those that lead to each position; returns how many."""
-    mask = np.uint64(4)
-    while mask < np.uint64(2 * found):
-        mask *= np.uint64(2)
-    table = np.full(np.int64(mask), -1, np.int32)
-    mask -= np.uint64(1)
-    keys = np.empty(found, np.uint64)
-    kept = 0
-    for each in range(found):
-        child = out[kept]
-        child["armies"][:] = position["armies"]
-        mine, flags = _play(
-            rules, board, position["mine"], child["armies"], position["flags"], turns[each]
-        )
-        child["mine"] = mine
-        child["flags"] = flags
-        key = _key(rules, mine, child["armies"], flags)
-        slot = key & mask
-        while table[slot] >= 0:
-            other = table[slot]
-            if keys[other] == key and _same(rules, out[other], mine, child["armies"], flags):
-                break
-            slot = (slot + np.uint64(1)) & mask
-        if table[slot] < 0:
-            table[slot] = kept
-            keys[kept] = key
-            made[kept] = turns[each]
-            kept += 1
-    return kept
-
-
-@njit(cache=True)
-def _learned(rules, board, visited, values, count_visited, position):
-    """h of a position: what was learned when it was left, or the bound."""
-    for index in range(count_visited):
-        if _same(
-            rules, visited[index], position["mine"], position["armies"], position["flags"]
-        ):
-            return values[index]
-    return _bound(rules, board, position["mine"], position["armies"], position["flags"])
-
-
-@njit(cache=True)
-def _look_ahead(rules, board, position, exact, cut, visited, values, count_visited, turns):
-    """1 + the least h one turn on, not looked at further once it is no more than `cut`."""
-    turns, found = _successors(rules, board, position, exact, turns)
-    child = np.zeros(1, _POSITION)
-    least = NEVER
-    for each in range(found):
-        child[0]["armies"][:] = position["armies"]
-        child[0]["mine"], child[0]["flags"] = _play(
-            rules, board, position["mine"], child[0]["armies"], position["flags"], turns[each]
-        )
-        value = _learned(rules, board, visited, values, count_visited, child[0])
-        if value < NEVER:
-            least = min(least, 1 + value)
-            if least <= cut:
-                break
-    return least, found, turns
-
-
-@njit(cache=True)
-def _real_time(rules, board, roots, exact, depth, limit):
-    """Plays from roots[0]; returns (status, turns, how many, expansions, successors)."""
-    visited = np.zeros(limit + 1, _POSITION)
-    values = np.zeros(limit + 1, np.int64)
-    path = np.empty(limit, _TURN)
-    turns, more = np.empty(1 << 14, _TURN), np.empty(1 << 14, _TURN)
-    here = visited[0]
-    _copy(roots[0], here)
-    expanded, generated = 0, 0
-    for played in range(limit + 1):
-        here = visited[played]
-        if here["mine"] == rules.everything:
-            return SOLVED, path, played, expanded, generated
-        if played == limit:
-            break
-        turns, found = _successors(rules, board, here, exact, turns)
-        expanded += 1
-        generated += found
-        children, made = np.empty(found + 1, _POSITION), np.empty(found, _TURN)
-        kept = _distinct(rules, board, here, turns, found, children, made)
-        ranks = np.empty(kept, np.int64)
-        bounds = np.empty(kept, np.int64)
-        for each in range(kept):
-            child = children[each]
-            known = played if depth > 0 else 0
-            bounds[each] = 1 + _learned(rules, board, visited, values, known, child)
-            # Among equal bounds: conquests first, then whoever can attack best.
-            lead = min(max(_lead(rules, board, child["mine"], child["armies"]), -10000), 10000)
-            enemies = rules.nodes - count(child["mine"])
-            ranks[each] = (bounds[each] * 64 + enemies) * 32768 + 10000 - lead
-        best, second, chosen = NEVER, NEVER, -1
-        for each in np.argsort(ranks, kind="mergesort"):
-            value = bounds[each]
-            if value >= second:
-                break  # looking ahead only raises a value
-            child = children[each]
-            if depth > 1 and child["mine"] != rules.everything:
-                ahead, found, more = _look_ahead(
-                    rules, board, child, exact, value - 1, visited, values, played, more
-                )
-                expanded += 1
-                generated += found
-                value = min(max(value, 1 + ahead), NEVER)
-            if value < best:
-                second = best
-                best = value
-                chosen = each
-            elif value < second:
-                second = value
-        if chosen < 0:
-            return UNWINNABLE if played == 0 else OUT_OF_BUDGET, path, played, expanded, generated
-        # What this position is worth to whoever comes back: the best of the other ways.
-        values[played] = second
-        path[played] = made[chosen]
-        _copy(children[chosen], visited[played + 1])
-    return OUT_OF_BUDGET, path, limit, expanded, generated
-
-
-# ---- the searches
-
-
-def _position(rules: Rules, state) -> np.ndarray:
-    """A position of the search [1] from a state at the start of a turn.
-
-    Raises:
-        ValueError: the state is in the middle of a turn, or the game is over.
-    """
-    player = int(state["player"])
-    if player == TERMINAL:
-        raise ValueError("the game is over; a search begins at the start of a turn")
-    mine = nodes_of(rules, state["owned"], player)
-    paid = bool((state["conquered"] >> player) & 1)
-    placed = income(rules, int(state["board"]), mine, paid) == 0
-    begins = state["phase"] == PLACE or (
-        placed
-        and (
-            state["phase"] == MOVE
-            or (state["phase"] == ATTACK and not can_move(rules, state, mine))
-        )
-    )
-    if not begins:
-        raise ValueError("the turn has begun; a search begins at the start of a turn")
-    position = np.zeros(1, _POSITION)
-    position["mine"] = mine
-    position["armies"] = state["armies"]
-    position["flags"] = int(paid) + 2 * int((state["conquered"] >> (1 - player)) & 1)
-    return position
-
-
-def _turn(row) -> Turn:
-    return Turn(**{name: int(row[name]) for name in Turn._fields})
 
 
 def a_star(
@@ -679,7 +401,7 @@ def a_star(
     exact: bool = False,
     use_bound: bool = True,
     expansions: int = 1_000_000,
-    memory: int = 20_000_000,
+    memory: int = 3_000_000,
 ) -> Plan:
     """A shortest plan from a position at the start of a turn, for the player to move.
 
@@ -691,44 +413,202 @@ def a_star(
     Raises:
         ValueError: the state is not at the start of a turn.
     """
-    root = _position(rules, state)
-    status, entries, made, goal, expanded, generated, bound = _a_star(
-        rules, int(state["board"]), root, exact, use_bound, expansions, memory
-    )
-    turns = []
-    while goal > 0:
-        turns.append(_turn(made[goal]))
-        goal = entries[goal]["parent"]
-    return Plan(status, tuple(turns[::-1]), expanded, generated, int(bound), status == SOLVED)
+    board = int(state["board"])
+    root = _row(rules, state)
+    bound = _bound(rules, board, root) if use_bound else 0
+    if bound >= NEVER:
+        return Plan(UNWINNABLE, (), 0, 0, NEVER, False)
+    known = np.empty((1024, len(root)), np.uint32)
+    keys, depths = np.empty(1024, np.uint64), np.empty(1024, np.int32)
+    parents, made = np.full(1024, -1, np.int32), np.empty(1024, _TURN)
+    table = np.full(4096, -1, np.int32)
+    known[0], keys[0], depths[0] = root, _key(root), 0
+    _fill_table(keys[:1], table)
+    queue = [(_place_of(bound, 0), 0)]
+    used, expanded, generated, lower = 1, 0, 0, bound
+    while queue:
+        place, number = heapq.heappop(queue)
+        depth = _DEEPEST - (place & (2 * _DEEPEST - 1))
+        if depths[number] != depth:
+            continue  # reached in fewer turns since it was queued
+        lower = max(lower, place >> 24)
+        if _mine(known[number]) == rules.everything:
+            turns = []
+            while parents[number] >= 0:
+                turns.append(_turn(made[number]))
+                number = int(parents[number])
+            return Plan(SOLVED, tuple(turns[::-1]), expanded, generated, depth, True)
+        if expanded >= expansions or used >= memory:
+            return Plan(OUT_OF_BUDGET, (), expanded, generated, lower, False)
+        rows, turns_made, row_keys, bounds, looked_at = _children(
+            rules, board, known[number], exact, use_bound
+        )
+        expanded += 1
+        generated += looked_at
+        size = used + len(rows)
+        known, keys, depths = (_grown(each, used, size) for each in (known, keys, depths))
+        parents, made = (_grown(each, used, size) for each in (parents, made))
+        if 2 * size > len(table):
+            table = np.full(1 << (4 * size - 1).bit_length(), -1, np.int32)
+            _fill_table(keys[:used], table)
+        places = np.empty(len(rows), np.int64)
+        numbers, used = _insert(
+            rows, row_keys, bounds, depth + 1, used, known, keys, depths, table, places
+        )
+        fresh = np.flatnonzero(places)
+        parents[numbers[fresh]] = number
+        made[numbers[fresh]] = turns_made[fresh]
+        for item in zip(places[fresh].tolist(), numbers[fresh].tolist(), strict=True):
+            heapq.heappush(queue, item)
+    return Plan(UNWINNABLE, (), expanded, generated, NEVER, False)
+
+
+# ---- real-time A*
+
+
+@njit(cache=True)
+def _leads(rules, board, rows):
+    """The largest lead of an own army over an enemy beside it, int64 [n]; 0 after a win."""
+    leads = np.zeros(len(rows), np.int64)
+    for each in range(len(rows)):
+        row = rows[each]
+        mine = _nodes(row)
+        best = -(1 << 30)
+        for node in range(rules.nodes):
+            if has(mine, node):
+                for other in rules.beside[board, node]:
+                    if other < 0:
+                        break
+                    if not has(mine, other):
+                        lead = np.int64(row[_HEAD + node]) - np.int64(row[_HEAD + other])
+                        best = max(best, lead)
+        leads[each] = best if mine != rules.everything else 0
+    return leads
 
 
 def real_time_a_star(
     rules: Rules, state, exact: bool = False, depth: int = 2, limit: int = 200
 ) -> Plan:
-    """Plays to the win, each turn chosen by a look ahead of `depth` turns (1 or 2).
+    """Plays to the win, each turn chosen by a look ahead.
 
-    A position that is left keeps the value of its second-best turn. Turns after which no number of
-    turns is enough are never chosen. `limit`: own turns before giving up.
+    A position that is left is remembered with the value of its second-best turn: what it is worth
+    to whoever comes back. Turns after which no number of turns is enough are never chosen. Equal
+    turns: a conquest first, then the best attack next turn, then the first one.
+
+    Args:
+        exact: as in `a_star`.
+        depth: turns to look ahead, 1 or 2.
+        limit: own turns before giving up.
 
     Raises:
         ValueError: the state is not at the start of a turn.
     """
-    root = _position(rules, state)
-    status, path, played, expanded, generated = _real_time(
-        rules, int(state["board"]), root, exact, depth, limit
-    )
-    turns = tuple(_turn(row) for row in path[:played])
-    return Plan(status, turns, expanded, generated, 0, False)
+    return _play_on(rules, state, exact, depth, limit, learns=True)
 
 
 def greedy_search(rules: Rules, state, exact: bool = False, limit: int = 200) -> Plan:
-    """Plays to the win, each turn the one with the best immediate heuristic value: real-time A*
-    that looks no further and learns nothing, so it may go round in circles until `limit`.
+    """Plays to the win, each turn the one with the best immediate heuristic value. It learns
+    nothing on its way, so it may go round in circles until `limit`.
 
     Raises:
         ValueError: the state is not at the start of a turn.
     """
-    return real_time_a_star(rules, state, exact, depth=0, limit=limit)
+    return _play_on(rules, state, exact, 1, limit, learns=False)
+
+
+def _play_on(rules: Rules, state, exact: bool, depth: int, limit: int, learns: bool) -> Plan:
+    board = int(state["board"])
+    row = _row(rules, state)
+    learned: dict[bytes, int] = {}
+    turns: list[Turn] = []
+    expanded, generated = 0, 0
+
+    def values_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """1 + h of each position: what was learned of it, or the bound."""
+        values = 1 + bounds.astype(np.int64)
+        if learned:
+            for each, child in enumerate(rows):
+                values[each] = 1 + learned.get(child.tobytes(), bounds[each])
+        return values
+
+    while _mine(row) != rules.everything:
+        if len(turns) == limit:
+            return Plan(OUT_OF_BUDGET, tuple(turns), expanded, generated, 0, False)
+        rows, made, _, bounds, looked_at = _children(rules, board, row, exact, True)
+        expanded += 1
+        generated += looked_at
+        values = values_of(rows, bounds)
+        enemies = np.array([rules.nodes - count(_mine(child)) for child in rows])
+        best, second, chosen = NEVER, NEVER, -1
+        for each in np.lexsort((-_leads(rules, board, rows), enemies, values)):
+            value = int(values[each])
+            if value >= second:
+                break  # looking ahead only raises a value
+            if depth > 1 and enemies[each]:
+                further, _, _, further_bounds, looked_at = _children(
+                    rules, board, rows[each], exact, True
+                )
+                expanded += 1
+                generated += looked_at
+                least = values_of(further, further_bounds).min(initial=NEVER)
+                value = min(max(value, 1 + int(least)), NEVER)
+            if value < best:
+                best, second, chosen = value, best, each
+            elif value < second:
+                second = value
+        if chosen < 0:  # nothing can be won from here
+            status = OUT_OF_BUDGET if turns else UNWINNABLE
+            return Plan(status, tuple(turns), expanded, generated, 0, False)
+        if learns:
+            learned[row.tobytes()] = second
+        turns.append(_turn(made[chosen]))
+        row = rows[chosen].copy()
+    return Plan(SOLVED, tuple(turns), expanded, generated, 0, False)
+
+
+# ---- between states and positions
+
+
+def _mine(row: np.ndarray) -> np.uint64:
+    return np.uint64(_nodes(row))  # numba gives a plain int, which would compile everything anew
+
+
+def _bound(rules: Rules, board: int, row: np.ndarray) -> int:
+    flags = int(row[2])
+    armies = row[_HEAD:].astype(np.int32)
+    return int(fewest_turns(rules, board, _mine(row), armies, flags & 1 != 0, flags & 2 != 0))
+
+
+def _row(rules: Rules, state) -> np.ndarray:
+    """The position of a state at the start of a turn.
+
+    Raises:
+        ValueError: the state is in the middle of a turn, or the game is over.
+    """
+    player = int(state["player"])
+    if player == TERMINAL:
+        raise ValueError("the game is over; a search begins at the start of a turn")
+    mine = np.uint64(nodes_of(rules, state["owned"], player))
+    paid = bool((state["conquered"] >> player) & 1)
+    placed = income(rules, int(state["board"]), mine, paid) == 0
+    begins = state["phase"] == PLACE or (
+        placed
+        and (
+            state["phase"] == MOVE
+            or (state["phase"] == ATTACK and not can_move(rules, state, mine))
+        )
+    )
+    if not begins:
+        raise ValueError("the turn has begun; a search begins at the start of a turn")
+    row = np.empty(rules.nodes + _HEAD, np.uint32)
+    row[0], row[1] = mine & _LOW, mine >> np.uint64(32)
+    row[2] = int(paid) + 2 * int((state["conquered"] >> (1 - player)) & 1)
+    row[_HEAD:] = state["armies"][: rules.nodes]
+    return row
+
+
+def _turn(row) -> Turn:
+    return Turn(**{name: int(row[name]) for name in Turn._fields})
 
 
 def next_action(rules: Rules, state, turn: Turn) -> int:

@@ -101,7 +101,7 @@ class Words:
             return f"{MARKS[0] if ended > 0 else MARKS[1]} has won{how}"
         phase = int(state["phase"])
         if phase == PLACE:
-            mine = nodes_of(rules, state["owned"], player)
+            mine = np.uint64(nodes_of(rules, state["owned"], player))
             paid = bool((state["conquered"] >> player) & 1)
             what = f"places {income(rules, int(state['board']), mine, paid)} armies"
         elif phase == MOVE:
@@ -197,7 +197,7 @@ class Words:
         if asked[3]:
             state["source"], state["target"] = int(asked[4]) % 64, int(asked[5]) % 64
             state["phase"] = AMOUNT if asked[3] == "moves" else MOVE_IN
-            mine = nodes_of(rules, state["owned"], int(state["player"]))
+            mine = np.uint64(nodes_of(rules, state["owned"], int(state["player"])))
             both = (int(state["source"]), int(state["target"]))
             return max(both) < rules.nodes and all(has(mine, node) for node in both)
         state["phase"] = {"p": PLACE, "m": MOVE, "a": ATTACK}[asked[2][0]]
@@ -214,7 +214,7 @@ class Words:
                 income(
                     rules,
                     int(state["board"]),
-                    nodes_of(rules, state["owned"], each),
+                    np.uint64(nodes_of(rules, state["owned"], each)),
                     bool((state["conquered"] >> each) & 1),
                 )
             )
