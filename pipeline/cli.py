@@ -1,4 +1,4 @@
-"""The command `selfplay`: train, evaluate, tournament, play, traces, trees, runs, ui.
+"""The command `selfplay`: train, evaluate, tournament, play, traces, trees, runs, risk, ui.
 
 `train`, `evaluate` and `tournament` take Hydra overrides (key=value); the others plain options.
 """
@@ -18,6 +18,7 @@ _VERBS = {
     "traces": "summary, replay, check and export of the recorded games",
     "trees": "what model trees have learned, and why they prefer a move",
     "runs": "lists runs, says what is missing, rebuilds reports, sends numbers to MLflow",
+    "risk": "boards, simulated games and searches of Risk on a graph",
     "ui": "opens the MLflow dashboard on the runs of a folder",
 }
 
@@ -80,6 +81,10 @@ def _run(verb: str, rest: list[str]) -> None:
         from pipeline import runs_cli
 
         runs_cli.main(rest)
+    elif verb == "risk":
+        from pipeline import risk_cli
+
+        risk_cli.main(rest)
     else:
         from pipeline import ui
 
