@@ -238,15 +238,15 @@ class Words:
             "board": board.to_json(),
         }
 
-    def state_to_svg(self, rules: Rules, state, width: int = 640) -> str:
+    def state_to_svg(self, rules: Rules, state, width: int = 960) -> str:
         """The board with owners and armies, `width` pixels wide; stands alone in a page or a file.
 
         Players are told apart by colour and by shape, continents by the tint behind their nodes.
         """
         board = self._boards[state["board"]]
-        height = round(width * 0.68)
-        radius = max(9, round(min(21.0, 0.19 * width / np.sqrt(rules.nodes))))
-        margin = radius + 12
+        height = round(width * 0.64)
+        radius = max(9, round(min(0.03, 0.115 / np.sqrt(rules.nodes)) * width))
+        margin = radius + 20
         at = [
             (
                 round(margin + x * (width - 2 * margin), 1),
@@ -283,6 +283,15 @@ class Words:
                 f'stroke-width="1.5"{dash}/>'
                 for (a, b), (c, d) in ends
             ]
+        size = max(8, round(radius * 0.58))
+        for node, (x, y) in enumerate(at):  # below the nodes, so that no number is covered
+            label = board.labels[node]
+            name = label if label == str(node) else f"{node} {label}"
+            parts.append(
+                f'<text x="{x}" y="{y + radius + size}" text-anchor="middle" font-size="{size}" '
+                'fill="#333333" stroke="#ffffff" stroke-width="2.5" paint-order="stroke">'
+                f"{escape(name)}</text>"
+            )
         for node, (x, y) in enumerate(at):
             owner = 0 if has(state["owned"], node) else 1
             ring = "#000000" if node in (state["source"], state["target"]) else "#ffffff"
@@ -299,12 +308,6 @@ class Words:
                 f'<text x="{x}" y="{y}" text-anchor="middle" dominant-baseline="central" '
                 f'font-size="{radius * 0.95:.0f}" font-weight="bold" fill="#ffffff">'
                 f"{state['armies'][node]}</text>"
-            )
-            label = board.labels[node]
-            name = label if label == str(node) else f"{node} {label}"
-            parts.append(
-                f'<text x="{x}" y="{y + radius + 9}" text-anchor="middle" '
-                f'font-size="{max(7, radius * 0.55):.0f}" fill="#333333">{escape(name)}</text>'
             )
         return "\n".join([*parts, "</svg>"])
 
