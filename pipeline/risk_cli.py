@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 from games import TERMINAL, Game
-from games.risk import boards, search
+from games.risk import boards, search, state_to_svg
 from games.risk.agents import passive_choice
 from games.risk.rules import adjudged
-from games.risk.words import Words
 from pipeline.config import make_game_from
 from pipeline.errors import ConfigError, UserError
 from pipeline.policies.base import Decisions, Policy
@@ -81,7 +80,7 @@ def main(arguments: list[str]) -> None:
         else:
             game = _game({**params, "board": words[0]})
             state = game.initial_states([options.seed])[0]
-            _write(Words([board]).state_to_svg(game.rules, state), options.out)
+            _write(state_to_svg(game, state), options.out)
 
 
 def _params(words: list[str]) -> dict[str, Any]:

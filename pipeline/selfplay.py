@@ -68,6 +68,8 @@ def _sort_out(players, legal, actions, deciding, chance):
             if legal[i, action]:
                 count += 1
                 only = action
+                if count == 2:
+                    break
         if count == 1:
             actions[i] = only
         else:

@@ -261,4 +261,11 @@ def make_rules(
     return made
 
 
-__all__ = ["make", "make_rules"]
+def state_to_svg(game: Game, state, width: int = 960) -> str:
+    """A picture of a position, `width` pixels wide."""
+    params = game.params
+    chosen = _boards(params["board"], params["nodes"], params["boards"], params["board_seed"])
+    return Words(chosen).state_to_svg(game.rules, state, width)
+
+
+__all__ = ["make", "make_rules", "state_to_svg"]

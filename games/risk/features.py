@@ -139,7 +139,8 @@ def _describe(rules, state, mine, player, theirs_next, out):
             continue
         on_edge += armies[node]
         strongest = 0
-        for other in rules.beside[board, node]:
+        for at in range(rules.beside.shape[2]):
+            other = rules.beside[board, node, at]
             if other < 0:
                 break
             if not has(mine, other):

@@ -3,7 +3,7 @@
 State fields beyond the header:
 
     turn       turns that have ended, of either player
-    quiet      turns that have ended since the last conquest
+    quiet      turns that have ended without a conquest since the last one
     board      index of the board in the rules
     phase      PLACE, MOVE, AMOUNT, ATTACK or MOVE_IN
     source     AMOUNT, MOVE_IN: the node that armies leave; else -1
@@ -197,11 +197,12 @@ def index_of_one(rules):
 def can_move(rules, state, mine):
     board = state["board"]
     armies = state["armies"]
+    beside_movable = _NONE
     for node in range(rules.nodes):
         # A neighbour of one's own is enough: who can reach any own node can reach such a one.
-        if has(mine, node) and armies[node] > 1 and rules.adjacent[board, node] & mine != _NONE:
-            return True
-    return False
+        if has(mine, node) and armies[node] > 1:
+            beside_movable |= rules.adjacent[board, node]
+    return beside_movable & mine != _NONE
 
 
 @njit(cache=True)
@@ -211,7 +212,8 @@ def can_attack(rules, state, mine):
     for node in range(rules.nodes):
         if not has(mine, node) or armies[node] < 3:
             continue
-        for other in rules.beside[board, node]:
+        for at in range(rules.beside.shape[2]):
+            other = rules.beside[board, node, at]
             if other < 0:
                 break
             if not has(mine, other) and armies[node] - armies[other] >= 2:
@@ -234,11 +236,11 @@ def _digest(rules, state):
 @njit(cache=True)
 def begin_turn(rules, state):
     """Notes the position at the start of a turn; tells whether it is there for the third time."""
-    digest = _digest(rules, state)
+    digest = np.uint32(_digest(rules, state))
     seen = 1
     history = state["history"]
     for index in range(HISTORY):
-        seen += history[index] == digest
+        seen += 1 if history[index] == digest else 0
     history[state["turn"] % HISTORY] = digest
     return seen >= 3
 
@@ -252,7 +254,8 @@ def _end_turn(rules, state):
     state["target"] = -1
     state["turn"] += 1
     # The bit was cleared when the turn began, so it stands for a conquest of this turn.
-    state["quiet"] = 0 if (state["conquered"] >> player) & 1 else state["quiet"] + 1
+    if not (state["conquered"] >> player) & 1:
+        state["quiet"] += 1
     if state["turn"] >= rules.max_turns or state["quiet"] >= rules.quiet_turns:
         state["player"] = TERMINAL
         return
@@ -286,10 +289,10 @@ def _conquer(rules, state, source, target):
     armies[target] = 1
     state["owned"] ^= bit(target)
     state["conquered"] |= 1 << player
+    state["quiet"] = 0
     if nodes_of(rules, state["owned"], player) == rules.everything:
         state["phase"] = PLACE
         state["turn"] += 1
-        state["quiet"] = 0
         state["player"] = TERMINAL
         return
     state["source"] = source
@@ -442,7 +445,8 @@ def legal_actions(rules, states, mask):
                 if not has(mine, node) or armies[node] == 1:
                     continue
                 if rules.connected == 0:
-                    for other in rules.beside[board, node]:
+                    for at in range(rules.beside.shape[2]):
+                        other = rules.beside[board, node, at]
                         if other < 0:
                             break
                         if has(mine, other):
@@ -457,7 +461,8 @@ def legal_actions(rules, states, mask):
             for node in range(rules.nodes):
                 if not has(mine, node) or armies[node] < 3:
                     continue
-                for other in rules.beside[board, node]:
+                for at in range(rules.beside.shape[2]):
+                    other = rules.beside[board, node, at]
                     if other < 0:
                         break
                     if not has(mine, other) and armies[node] - armies[other] >= 2:

@@ -158,6 +158,8 @@ class Words:
         row = state[0]
         row["board"] = names.index(head[1])
         row["turn"], row["quiet"], row["ply"] = (int(head[at]) for at in (2, 3, 4))
+        if row["quiet"] > row["turn"] or row["ply"] >= 5 * (row["turn"] + 1):
+            return None
         if not _fill(state, rules, [(each[2], int(each[3])) for each in rows]):
             return None
         paid, seen, question = lines[-3:]
