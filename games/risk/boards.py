@@ -485,9 +485,9 @@ def generate(nodes: int, seed: int) -> Board:
     """A random planar board: a jittered grid of nodes whose edges thin out.
 
     A random spanning tree keeps it connected; further edges of the grid, with at most one diagonal
-    to a cell, bring it to 7/4 edges per node, about as dense as the classic map's 83/42. About six
-    nodes make a continent, grown from a seed node at a time. A continent pays a third of its nodes
-    and gateways, rounded: 2 and 2 for the two smallest continents of the classic map, as there.
+    to a cell, bring it to 1.3 to 1.9 edges per node (the classic map has 83/42). About six nodes
+    make a continent, grown from a seed node at a time. A continent pays a third of its nodes and
+    gateways, rounded: 2 and 2 for the two smallest continents of the classic map, as there.
 
     Args:
         nodes: 6..64.
@@ -551,7 +551,8 @@ def _random_edges(rng, nodes: int, columns: int) -> list[tuple[int, int]]:
         if a != b:
             root[a] = b
         (tree if a != b else others).append((u, v))
-    return tree + others[: max(0, round(1.75 * nodes) - len(tree))]
+    count = round(float(rng.uniform(1.3, 1.9)) * nodes)
+    return tree + others[: max(0, count - len(tree))]
 
 
 def _grow_continents(rng, nodes: int, edges, count: int) -> np.ndarray:
