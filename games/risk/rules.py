@@ -228,7 +228,7 @@ def _digest(rules, state):
     armies = state["armies"]
     digest = scramble(owned & _LOW) + scramble(_LOW ^ (owned >> np.uint64(32)))
     for node in range(rules.nodes):  # each by itself, not in a chain: many at a time
-        digest += scramble(np.uint64((armies[node] * MAX_NODES + node) & 0xFFFFFFFF))
+        digest += scramble(np.uint64((np.int64(armies[node]) * MAX_NODES + node) & 0xFFFFFFFF))
     flags = np.uint64(2 * state["conquered"] + state["player"])
     return max(scramble((digest + flags) & _LOW), _ONE)
 

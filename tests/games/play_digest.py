@@ -1,9 +1,11 @@
 """Plays 40 fixed games on small boards and prints one digest of all that the kernels said.
 
-Run as a script under NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK by test_run_modes.py.
+Run as a script under NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK by test_run_modes.py, and with the
+argument `slow` by tests/slow/test_slow_run_modes.py.
 """
 
 import hashlib
+import sys
 
 import numba
 import numpy as np
@@ -18,12 +20,22 @@ PLAYED = (
     ("k_in_a_row", {"width": 16, "height": 3, "k": 4}, ("block_or_random",), 44),  # all 64 bits
     ("k_in_a_row", {"width": 1, "height": 9, "k": 5}, ("alpha_beta_6", "perfect"), 0),
 )
+# Games whose kernels take half a minute to compile with bounds checks.
+SLOW = (
+    ("risk", {"board": "worked_4", "max_turns": 4}, (), 0),
+    (
+        "risk",
+        {"board": "ring_6", "base": "classic", "move_range": "connected", "max_turns": 2},
+        (),
+        0,
+    ),
+)
 
 
-def digest() -> str:
+def digest(played=PLAYED) -> str:
     said = hashlib.sha256()
     rng = np.random.default_rng(11)
-    for name, params, scripts, solved_from in PLAYED:
+    for name, params, scripts, solved_from in played:
         game = make_game(name, **params)
         states = game.initial_states(np.arange(10))
         over = False
@@ -60,7 +72,7 @@ def bounds_are_checked() -> bool:
 
 
 if __name__ == "__main__":
-    print(digest())
+    print(digest(SLOW if sys.argv[1:] == ["slow"] else PLAYED))
     print("jit", "off" if numba.config.DISABLE_JIT else "on")
     if numba.config.BOUNDSCHECK:
         print("bounds", "checked" if bounds_are_checked() else "not checked")

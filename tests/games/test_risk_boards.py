@@ -172,7 +172,7 @@ def test_a_file_is_found_by_its_path(tmp_path):
     path.write_text(WITH_ARMIES)
     assert facts(load(str(path))) == facts(WORKED) and load(str(path)).name == "map"
     with pytest.raises(
-        ValueError, match="there is no board '.*other.txt'; give the path of a file"
+        ValueError, match=r"there is no board '.*other\.txt'; give the path of a file"
     ):
         load(str(tmp_path / "other.txt"))
     path.write_bytes(b"\xff\xfe\x00")

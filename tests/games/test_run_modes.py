@@ -10,10 +10,10 @@ import play_digest
 HERE = Path(__file__).resolve().parent
 
 
-def run(**environment):
+def run(*arguments, **environment):
     """The lines that play_digest.py prints in a process of its own, where a warning is an error."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(HERE / "play_digest.py")],
+        [sys.executable, "-W", "error", str(HERE / "play_digest.py"), *arguments],
         env={**os.environ, "PYTHONPATH": str(HERE.parents[1]), **environment},
         capture_output=True,
         text=True,
