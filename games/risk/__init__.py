@@ -26,7 +26,7 @@ _MAX_AMOUNTS = 1000
 
 
 def make(
-    board: str = "ring_6",
+    board: str = "worked_4",
     nodes: int = 12,
     boards: int = 64,
     board_seed: int = 1,

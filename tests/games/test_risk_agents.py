@@ -5,6 +5,7 @@ import pytest
 from test_risk_rules import LINE, on, play, texts
 
 from games import TERMINAL, make_game
+from games.check import check_game
 from games.risk import agents
 from games.risk.boards import Continent, Start, make_board
 
@@ -111,6 +112,10 @@ def test_a_plan_is_carried_out_as_it_was_found(name):
     again = np.empty(len(states), np.int32)
     script(game.rules, states.copy(), game.legal_of(states), None, again)
     assert (first == again).all()
+
+
+def test_the_players_keep_the_contract_on_drawn_starts():
+    check_game(make_game("risk", board="ring_6", base="classic", max_turns=12), games=20)
 
 
 def results(game, one, two, games=60):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from plain_risk import PlainRisk
 
 from games import TERMINAL, make_game
+from games.check import check_game
 from games.risk import boards, make_rules, rules, state_to_svg
 from games.risk.boards import Continent, Start, make_board
 
@@ -381,6 +382,21 @@ def test_random_games_equal_those_of_plain_rules(parts, start, base, connected, 
         choice = sorted(legal)[rng.integers(len(legal))]
         state = game.after(state, [legal[choice]])
         plain.play(choice)
+
+
+# ---- the contract, without the players: those that look through a turn take long on large boards
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"board": "ring_6", "move_range": "connected", "base": "2", "max_turns": 30},
+        {"board": "generated", "nodes": 64, "boards": 3, "base": "classic", "max_turns": 4},
+        {"board": "classic_42", "amounts": "1-20,1/3,1/2,2/3,all", "max_turns": 6},
+    ],
+)
+def test_boards_of_every_size_keep_the_contract(params):
+    check_game(dataclasses.replace(make_game("risk", **params), scripted={}), games=40)
 
 
 # ---- properties

@@ -6,6 +6,8 @@ writes every transcript anew: a game that has one is replayed with the same para
 actions; a game of `games.GAMES` that has none gets a random game of its default params. Read the
 difference before you keep it: it is a change of the rules, or of the words for them. Where the old
 actions are no longer possible, delete the file first.
+
+`PLAYERS` lists further transcripts, <game>-<..>.txt, of games between a game's own players.
 """
 
 import json
@@ -17,6 +19,12 @@ import numpy as np
 from games import CHANCE, GAMES, TERMINAL, make_game
 
 FOLDER = Path(__file__).resolve().parent
+_RISK = {"board": "ring_6", "max_turns": 40}
+PLAYERS = {  # file stem -> params, seed, who plays in each seat
+    "risk-aggressive-pacifist": (_RISK, 4, ("aggressive", "pacifist")),
+    "risk-front-passive": (_RISK, 2, ("front", "passive")),
+    "risk-minimax-greedy": (_RISK, 3, ("minimax", "greedy")),
+}
 
 
 def transcript(name, params, seed, actions=None) -> str:
@@ -64,6 +72,20 @@ def replay(text: str) -> str:
     return transcript(name, params, seed, actions)
 
 
+def played_by(name: str, params: dict, seed: int, seats: tuple[str, ...]) -> list[int]:
+    """The actions of a game between a game's own players."""
+    game = make_game(name, **params)
+    state = game.initial_states([seed])
+    actions = []
+    while state["player"][0] != TERMINAL:
+        chosen = np.empty(1, np.int32)
+        script = game.scripted[seats[int(state["player"][0])]]
+        script(game.rules, state, game.legal_of(state), np.zeros(1), chosen)
+        actions.append(int(chosen[0]))
+        state = game.after(state, chosen)
+    return actions
+
+
 def path_of(name: str) -> Path:
     return FOLDER / f"{name}.txt"
 
@@ -73,6 +95,11 @@ def write_all() -> None:
         path = path_of(name)
         text = replay(path.read_text()) if path.exists() else transcript(name, {}, seed=1)
         path.write_text(text)
+    for stem, (params, seed, seats) in PLAYERS.items():
+        name = stem.partition("-")[0]
+        path_of(stem).write_text(
+            transcript(name, params, seed, played_by(name, params, seed, seats))
+        )
 
 
 if __name__ == "__main__":
