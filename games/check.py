@@ -521,7 +521,6 @@ def _ask_solver(watch, name: str, states: np.ndarray) -> np.ndarray:
 
 def _check_solver(watch, states: np.ndarray, rng: np.random.Generator) -> None:
     """Compares the scores of positions with those of the positions one action later."""
-    game = watch.game
     _ask_solver(watch, "scores", states[:0])
     solvable = _ask_solver(watch, "solvable", states)
     states = states[rng.permutation(np.flatnonzero(solvable))[:_SOLVED]]

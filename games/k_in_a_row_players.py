@@ -160,11 +160,15 @@ def perfect(rules, states, mask, uniforms, actions) -> None:
     actions[:] = (best.cumsum(axis=1) > skip[:, None]).argmax(axis=1)
 
 
+def _alpha_beta_players(rules: NamedTuple) -> dict[int, Callable]:
+    players = {2: alpha_beta_2, 4: alpha_beta_4, 6: alpha_beta_6}
+    return {depth: kernel for depth, kernel in players.items() if rules[0] ** depth <= _WIDEST}
+
+
 def late_perfect(rules, states, mask, uniforms, actions) -> None:
-    """`alpha_beta_6`, or the deepest that the board has, until the solver is fast, then `perfect`."""
-    (alpha_beta_6 if rules[0] ** 6 <= _WIDEST else alpha_beta_4)(
-        rules, states, mask, uniforms, actions
-    )
+    """The deepest alpha-beta player of the board until the solver is fast, then `perfect`."""
+    *_, deepest = _alpha_beta_players(rules).values()
+    deepest(rules, states, mask, uniforms, actions)
     late = np.flatnonzero(states["ply"] >= first_solvable_ply(rules))
     if len(late):
         exact = np.empty(len(late), np.int32)
@@ -175,10 +179,14 @@ def late_perfect(rules, states, mask, uniforms, actions) -> None:
 def players_of(rules: NamedTuple) -> tuple[dict[str, Callable], tuple[str, ...]]:
     """The players of a board by name, and the names of those that are fast: `Game.scripted`, from
     the weakest to the strongest, and `Game.baselines`."""
-    width, ply = rules[0], first_solvable_ply(rules)
-    ahead = {2: alpha_beta_2, 4: alpha_beta_4, 6: alpha_beta_6}
-    players: dict[str, Callable] = {"block_or_random": block_or_random}
-    players |= {f"alpha_beta_{n}": each for n, each in ahead.items() if width**n <= _WIDEST}
-    players |= {f"perfect_from_{ply}": late_perfect} if ply else {"perfect": perfect}
-    fast = ("block_or_random", "perfect", *(f"alpha_beta_{n}" for n in ahead if width**n <= _FAST))
-    return players, tuple(name for name in players if name in fast)
+    ply = first_solvable_ply(rules)
+    ahead = _alpha_beta_players(rules)
+    exact = {f"perfect_from_{ply}": late_perfect} if ply else {"perfect": perfect}
+    players = {
+        "block_or_random": block_or_random,
+        **{f"alpha_beta_{depth}": kernel for depth, kernel in ahead.items()},
+        **exact,
+    }
+    slow = {f"alpha_beta_{depth}" for depth in ahead if rules[0] ** depth > _FAST}
+    slow |= set(exact) if ply else set()
+    return players, tuple(name for name in players if name not in slow)

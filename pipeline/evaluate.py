@@ -108,7 +108,7 @@ def _opponent(run: Run, name: str, loop: Loop) -> Opponent:
 
 
 def _kept(oracle: dict[str, int]) -> str:
-    """How many contested decisions kept the result that exact play gets, and how many there were."""
+    """Of the contested decisions, how many kept the result of the position."""
     if not oracle["contested"]:
         return "no contested decision"
     share = oracle["kept_contested"] / oracle["contested"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from games import CHANCE, GAMES, TERMINAL, Game, Symmetry, make_game
+from games import CHANCE, GAMES, ILLEGAL, TERMINAL, Game, Solver, Symmetry, make_game
 from games.check import check_game
 from games.game import HEADER
 
@@ -293,8 +293,49 @@ def first_changed(array, value):
     return array
 
 
+def solver(change):
+    """The solver of ROW with `change(scores, states)` done to what it says."""
+    return Solver(
+        lambda rules, states: change(ROW.solver.scores(rules, states), states), ROW.solver.solvable
+    )
+
+
+def scores_at_random(scores, states):
+    return np.random.default_rng().permutation(scores.reshape(-1)).reshape(scores.shape)
+
+
+def scores_edit_states(scores, states):
+    states["ply"] += 1
+    return scores
+
+
+def scores_by_row(scores, states):
+    return np.where(scores > 0, scores + (np.arange(len(scores)) < 9)[:, None], scores).astype("i2")
+
+
+def scores_raise(scores, states):
+    raise KeyError("score")
+
+
+def scores_of_full_columns(scores, states):
+    return np.maximum(scores, -100)
+
+
+def scores_of_the_other(scores, states):
+    return np.where(scores == ILLEGAL, scores, -scores)
+
+
+def scores_without_speed(scores, states):
+    undecided = (scores == ILLEGAL) | (scores == 0)
+    return np.where(undecided, scores, 10 * np.sign(scores) - np.arange(4)).astype(np.int16)
+
+
+def scores_of_the_patient(scores, states):
+    """Among wins a later one is larger."""
+    return np.where(scores > 0, 20 - scores, scores).astype(np.int16)
+
+
 GIVEN = SUM.solution()
-PLUS_ONE = np.arange(4) == 0
 MIRROR = ROW.symmetries[0]
 CELLS = np.arange(ROW.observation_size)
 HEADLESS = np.dtype([("ply", np.int32), ("player", np.int32), ("sum", np.int32)])
@@ -341,16 +382,42 @@ BROKEN = [
     (SUM, {"state_to_json": lambda rules, state: {"sum": state["sum"]}}, "what JSON can hold"),
     (SUM, {"scripted": {"fours": script_of_fours}}, "player fours must choose a legal action"),
     (SUM, {"scripted": {"by row": script_by_row}}, "by row must decide each row by that row"),
-    (SUM, {"solution": lambda: GIVEN._replace(scores=-GIVEN.scores)}, "hold legal actions only"),
+    (SUM, {"baselines": ("nobody",)}, "baselines must be scripted players"),
+    (ROW, {"zero_sum": False}, "a solver is for zero_sum games without chance"),
+    (ROW, {"solver": solver(lambda scores, states: scores.astype(np.int32))}, "give int16"),
+    (ROW, {"solver": solver(lambda scores, states: scores[:, :3])}, "must give int16"),
+    (ROW, {"solver": solver(scores_at_random)}, "solver.scores must be deterministic"),
+    (ROW, {"solver": solver(scores_edit_states)}, "solver.scores must leave the states as they"),
+    (ROW, {"solver": solver(scores_by_row)}, "solver.scores must score each row by that row"),
+    (ROW, {"solver": solver(scores_raise)}, "solver.scores must never raise, and raised KeyErr"),
+    (ROW, {"solver": solver(scores_of_full_columns)}, "scores must be ILLEGAL where an action is"),
+    (ROW, {"solver": solver(scores_of_the_other)}, "the sign of solver.scores must be that of"),
+    (ROW, {"solver": solver(scores_without_speed)}, "solver.scores must order actions as the bes"),
+    (ROW, {"solver": solver(scores_of_the_patient)}, "must (order actions|be largest where an)"),
     (
-        SUM,
-        {"solution": lambda: GIVEN._replace(scores=first_changed(GIVEN.scores, ILLEGAL))},
-        "hold an action in every position",
+        ROW,
+        {"solver": Solver(ROW.solver.scores, lambda rules, states: states["ply"] < 0)},
+        "solver.solvable must allow some positions",
     ),
     (
         SUM,
-        {"solution": lambda: GIVEN._replace(scores=first_changed(GIVEN.scores, PLUS_ONE))},
-        "the legal actions whose afterstates have the best value",
+        {"solution": lambda: GIVEN._replace(scores=-GIVEN.scores)},
+        "must be those of the solver",
+    ),
+    (
+        SUM,
+        {"solver": None, "solution": lambda: GIVEN._replace(scores=-GIVEN.scores)},
+        "must be largest only where the afterstate has the best value",
+    ),
+    (
+        SUM,
+        {"solution": lambda: GIVEN._replace(scores=first_changed(GIVEN.scores, ILLEGAL))},
+        "solution.scores must be ILLEGAL where an action is not legal",
+    ),
+    (
+        SUM,
+        {"solution": lambda: GIVEN._replace(scores=GIVEN.scores.astype(np.int32))},
+        "solution.scores must be int16",
     ),
     (
         SUM,

@@ -340,7 +340,9 @@ def test_games_that_are_refused(composed, game, message):
 def test_baselines_are_those_of_the_game(composed):
     four = {"name": "k_in_a_row"}
     to_config({**composed, "game": four})
-    with pytest.raises(ConfigError, match="one of random, win_or_random, got 'perfect'"):
+    with pytest.raises(
+        ConfigError, match=r"one of random, win_or_random, block_or_random, .*, got 'perfect'"
+    ):
         to_config({**with_value(composed, "evaluation.baselines", ["perfect"]), "game": four})
     with pytest.raises(ConfigError, match=r"opponents\.weights must be one of .*got 'perfect'"):
         to_config({**with_value(composed, "opponents.weights.perfect", 1.0), "game": four})

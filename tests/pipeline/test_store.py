@@ -18,6 +18,7 @@ from pipeline.policies.scripted import (
     WinOrRandom,
     baseline,
     baseline_names,
+    default_baselines,
 )
 from pipeline.policies.store import (
     PolicySource,
@@ -217,7 +218,13 @@ def test_a_pickle_is_never_opened(storage, sumto12, saved, tmp_path, form):
 
 def test_baselines_are_known_by_name(storage, sumto12):
     assert baseline_names(sumto12) == ["random", "win_or_random", "perfect"]
-    assert baseline_names(make_game("k_in_a_row")) == ["random", "win_or_random"]
+    assert default_baselines(sumto12) == baseline_names(sumto12)
+    four = make_game("k_in_a_row")
+    assert baseline_names(four) == ["random", "win_or_random", *four.scripted]
+    # What is slow is played against only where it is named.
+    assert default_baselines(four) == [
+        "random", "win_or_random", "block_or_random", "alpha_beta_2", "alpha_beta_4",
+    ]  # fmt: skip
     for name, kind in (
         ("random", UniformRandom),
         ("win_or_random", WinOrRandom),

@@ -13,6 +13,7 @@ from pipeline.learners import value_network
 from pipeline.learners.common import calibration, held_out_rows
 from pipeline.learners.mlp_training import fresh_mlp
 from pipeline.learners.value_network import fit, initial
+from pipeline.oracles import answers
 from pipeline.policies.afterstates import AfterstatePolicy
 from pipeline.policies.base import Decisions, Exploring
 from pipeline.policies.mlp import MLP
