@@ -8,6 +8,8 @@ left (an edge by its upper, left corner first). docs/games/catan.md has a pictur
 A set of corners is a uint64, corner c being bit c.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 RESOURCES = ("wood", "brick", "sheep", "wheat", "ore")
@@ -47,10 +49,10 @@ def _padded(rows, width) -> np.ndarray:
 
 
 CORNER_EDGES = _padded(
-    [[int(e) for e in np.nonzero((EDGE_CORNERS == c).any(axis=1))[0]] for c in range(CORNERS)], 3
+    [[int(e) for e in np.nonzero((c == EDGE_CORNERS).any(axis=1))[0]] for c in range(CORNERS)], 3
 )
 CORNER_TILES = _padded(
-    [[int(t) for t in np.nonzero((TILE_CORNERS == c).any(axis=1))[0]] for c in range(CORNERS)], 3
+    [[int(t) for t in np.nonzero((c == TILE_CORNERS).any(axis=1))[0]] for c in range(CORNERS)], 3
 )
 # int8 [54, 3]: the other end of each of `CORNER_EDGES`.
 CORNER_NEIGHBOURS = np.where(
@@ -129,7 +131,7 @@ def tiles_to_text(resources, numbers) -> str:
         for resource, number in zip(resources, numbers, strict=True)
     ]
     ends = (0, 3, 7, 12, 16, 19)
-    return " / ".join(" ".join(words[a:b]) for a, b in zip(ends, ends[1:], strict=False))
+    return " / ".join(" ".join(words[a:b]) for a, b in pairwise(ends))
 
 
 def tiles_from_text(text: str) -> tuple[np.ndarray, np.ndarray]:
@@ -144,8 +146,8 @@ def tiles_from_text(text: str) -> tuple[np.ndarray, np.ndarray]:
     words = text.replace("/", " ").split()
     resources, numbers = np.zeros((2, TILES), np.int8)
     expected = (
-        f"expected 19 tiles such as {BEGINNER!r}: w(ood), b(rick), s(heep), h (wheat) or o(re) with "
-        "a number from 2 to 12 but 7, and d for the desert at least once"
+        f"expected 19 tiles such as {BEGINNER!r}: w(ood), b(rick), s(heep), h (wheat) or o(re) "
+        "with a number from 2 to 12 but 7, and d for the desert at least once"
     )
     if len(words) != TILES or "d" not in words:
         raise ValueError(f"{text!r} is no board; {expected}")

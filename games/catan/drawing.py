@@ -51,7 +51,7 @@ def _port_name(port) -> str:
 
 def _port_tiles() -> list[int]:
     """The tile that each port lies at."""
-    return [int(np.nonzero((TILE_EDGES == edge).any(axis=1))[0][0]) for edge in PORT_EDGES]
+    return [int(np.nonzero((edge == TILE_EDGES).any(axis=1))[0][0]) for edge in PORT_EDGES]
 
 
 def draw_map(state) -> list[str]:

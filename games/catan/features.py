@@ -37,7 +37,6 @@ from games.catan.state import (
     COSTS,
     COUNTERED,
     DEAL,
-    FREE_ROADS,
     KNIGHT,
     MONOPOLY,
     OVER,

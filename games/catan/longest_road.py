@@ -8,7 +8,7 @@ edges, three at a corner, so all chains are walked.
 import numpy as np
 from numba import njit
 
-from games.catan.board import CORNER_EDGES, CORNER_NEIGHBOURS, EDGES, EDGE_CORNERS
+from games.catan.board import CORNER_EDGES, CORNER_NEIGHBOURS, EDGE_CORNERS, EDGES
 
 _ONE = np.uint64(1)
 _ODD, _PAIRS, _NIBBLES = (

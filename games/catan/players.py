@@ -9,9 +9,8 @@ values most; what a position is worth to a seat is `worth`, made by hand. For tr
 import numpy as np
 from numba import njit
 
-from games.catan.board import TILE_BITS, TILES
+from games.catan.board import TILE_BITS
 from games.catan.features import best_spot, expected_hand, income_of, one_road_on, turns_to
-from games.catan.longest_road import count_bits
 from games.catan.rules import apply, hand_size, trade_with
 from games.catan.state import (
     ACCEPT,
@@ -39,7 +38,6 @@ from games.catan.state import (
     WANT,
     rivals_of,
 )
-from games.game import TERMINAL
 
 _ROOM = 15  # numbers of scratch that `worth` needs
 
@@ -229,7 +227,7 @@ def _plan_offer(rules, state, me, trial, room):
 
 @njit(cache=True, _nrt=False)
 def _compose(rules, state, me, row, trial, room):
-    """Makes the offer that `_plan_offer` planned; it sees the same hand again and plans the same."""
+    """Makes the offer that `_plan_offer` planned: from the same hand it plans the same again."""
     if row[PROPOSE]:
         return PROPOSE
     given, wanted = _plan_offer(rules, state, me, trial, room)

@@ -19,7 +19,6 @@ from games.catan.board import (
     NUMBER_SUPPLY,
     ORE,
     PIPS,
-    PORTS,
     SPIRAL_NUMBERS,
     SPIRALS,
     TILE_BITS,
@@ -30,7 +29,6 @@ from games.catan.board import (
 )
 from games.catan.longest_road import (
     count_bits,
-    has_corner,
     has_edge,
     longest_road,
     longest_through,
@@ -243,15 +241,6 @@ def hand_size(state, seat):
     for resource in range(5):
         total += state["hands"][seat, resource]
     return total
-
-
-@njit(cache=True, _nrt=False)
-def can_pay(state, seat, what):
-    """Does `seat` hold the cost of ROAD, SETTLEMENT, CITY or CARD?"""
-    for resource in range(5):
-        if state["hands"][seat, resource] < COSTS[what, resource]:
-            return False
-    return True
 
 
 @njit(cache=True, _nrt=False)
@@ -496,9 +485,10 @@ def _is_open_to_robber(rules, state, tile):
     if not rules.friendly_robber:
         return True
     for seat in range(rules.players):
-        if seat != state["turn_player"] and state["points"][seat] < 3:
-            if (state["settlements"][seat] | state["cities"][seat]) & TILE_BITS[tile] != 0:
-                return False
+        buildings = state["settlements"][seat] | state["cities"][seat]
+        spared = seat != state["turn_player"] and state["points"][seat] < 3
+        if spared and buildings & TILE_BITS[tile] != 0:
+            return False
     return True
 
 
@@ -556,10 +546,10 @@ def _allow_compose(rules, state, seat, row):
 @njit(cache=True, _nrt=False)
 def _holds(state, seat, cards):
     """Does `seat` hold the cards, int8 [5]?"""
+    missing = False
     for resource in range(5):
-        if state["hands"][seat, resource] < cards[resource]:
-            return False
-    return True
+        missing |= state["hands"][seat, resource] < cards[resource]
+    return not missing
 
 
 @njit(cache=True, _nrt=False)
@@ -1027,7 +1017,7 @@ def apply(rules, state, action):
     state["ply"] += 1
     seat = state["player"]
     phase = state["phase"]
-    if phase == MAIN or phase == BEFORE_ROLL:
+    if phase in (MAIN, BEFORE_ROLL):
         _main(rules, state, seat, action)
     elif seat == CHANCE:
         _by_chance(rules, state, action)

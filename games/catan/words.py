@@ -266,7 +266,7 @@ def state_from_text(rules, text: str) -> np.ndarray:
             one[name][seat] = sum(1 << corner for corner in set(corners))
         bits = 0
         for a, b in re.findall(r"(\d+)-(\d+)", pieces[3]):
-            edge = np.nonzero((EDGE_CORNERS == (int(a), int(b))).all(axis=1))[0]
+            edge = np.nonzero(((int(a), int(b)) == EDGE_CORNERS).all(axis=1))[0]
             if not len(edge):
                 raise ValueError(
                     f"there is no edge {a}-{b}; an edge joins two neighbouring corners"
