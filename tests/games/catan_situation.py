@@ -9,6 +9,8 @@ numbers of corners and tiles), unless parameters of the game say otherwise. Noth
 it is the turn of player 0, who has rolled. Cards given to a hand come from the bank.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from games import CHANCE, TERMINAL, make_game
@@ -20,7 +22,7 @@ _CARDS = ("knight", "victory", "roads", "plenty", "monopoly")
 
 
 def edge_between(a: int, b: int) -> int:
-    return int(np.nonzero((EDGE_CORNERS == sorted((a, b))).all(axis=1))[0][0])
+    return int(np.nonzero((sorted((a, b)) == EDGE_CORNERS).all(axis=1))[0][0])
 
 
 class Situation:
@@ -52,7 +54,7 @@ class Situation:
 
     def road(self, seat: int, *path: int) -> "Situation":
         """A road along the corners of `path`."""
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             edge = edge_between(a, b)
             self.one["roads"][seat, edge // 64] |= np.uint64(1 << edge % 64)
         return self._set()
