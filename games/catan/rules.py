@@ -705,7 +705,7 @@ def _first_settlement(rules, state, seat, corner):
 
 
 @njit(cache=True, _nrt=False)
-def _dues(rules, state, tiles, resource):
+def _dues(state, tiles, resource):
     """What each seat is due of `resource` from the tiles (bits), 16 bits a seat."""
     dues = 0
     while tiles != 0:
@@ -714,11 +714,9 @@ def _dues(rules, state, tiles, resource):
         if state["resource"][tile] != resource:
             continue
         around = TILE_BITS[tile]
-        for seat in range(rules.players):
-            settlements = state["settlements"][seat] & around
-            cities = state["cities"][seat] & around
-            if settlements | cities != 0:
-                dues += (count_bits(settlements) + 2 * count_bits(cities)) << (16 * seat)
+        for seat in range(SEATS):  # all four without a branch: one vector
+            dues += count_bits(state["settlements"][seat] & around) << (16 * seat)
+            dues += count_bits(state["cities"][seat] & around) << (16 * seat + 1)
     return dues
 
 
@@ -726,9 +724,18 @@ def _dues(rules, state, tiles, resource):
 def _produce(rules, state, number):
     """Pays everybody. Where the bank has too few of a resource nobody gets any, unless all of
     them are due to one player, who gets what there is (official FAQ)."""
-    tiles = np.uint64(0)
+    built = np.uint64(0)
+    for seat in range(SEATS):
+        built |= state["settlements"][seat] | state["cities"][seat]
+    left = np.uint64(0)
     for tile in range(TILES):
-        if state["number"][tile] == number and tile != state["robber"]:
+        left |= np.uint64(state["number"][tile] == number) << np.uint64(tile)
+    left &= ~(_ONE << np.uint64(state["robber"]))
+    tiles = np.uint64(0)
+    while left != 0:
+        tile = lowest_bit(left)
+        left &= left - _ONE
+        if built & TILE_BITS[tile] != 0:
             tiles |= _ONE << np.uint64(tile)
     left = tiles
     done = 0  # bits of the resources that are paid
@@ -738,22 +745,23 @@ def _produce(rules, state, number):
         if done >> resource & 1:
             continue
         done |= 1 << resource
-        dues = _dues(rules, state, tiles, resource)
+        dues = _dues(state, tiles, resource)
         if dues == 0:
             continue
         total = 0
         receivers = 0
-        for seat in range(rules.players):
+        for seat in range(SEATS):
             due = dues >> (16 * seat) & 0xFFFF
             total += due
             receivers += due > 0
         stock = np.int64(state["bank"][resource])
         if total > stock and receivers > 1:
             continue
-        for seat in range(rules.players):
+        state["bank"][resource] -= min(total, stock)
+        for seat in range(SEATS):
             due = min(dues >> (16 * seat) & 0xFFFF, stock)
-            if due > 0:
-                _receive(state, seat, resource, due)
+            state["hands"][seat, resource] += due
+            state["known"][seat, resource] += due
 
 
 @njit(cache=True, _nrt=False)
