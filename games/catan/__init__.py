@@ -8,6 +8,8 @@ docs/games/catan.md.
     drawing.py        map and SVG
 """
 
+import numpy as np
+
 from games.catan import features, raw, rules, words
 from games.catan.board import BEGINNER, FIXED_PORTS, ports_from_text, tiles_from_text
 from games.catan.players import value_greedy, weighted_random
@@ -124,7 +126,7 @@ def make(
         adjacent_6_8=adjacent_6_8,
         resource=tiles,
         number=tokens,
-        port=frame.copy(),
+        port=frame.astype(np.int8),
     )
     by_features = observation == "features"
     return Game(

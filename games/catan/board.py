@@ -30,22 +30,22 @@ CORNER_XY = np.array(
 )
 _corner_at = {tuple(xy): index for index, xy in enumerate(CORNER_XY.tolist())}
 
-# int8 [19, 6], clockwise from the top.
+# int64 [19, 6], clockwise from the top.
 TILE_CORNERS = np.array(
-    [[_corner_at[tuple(xy)] for xy in six] for six in _around.tolist()], np.int8
+    [[_corner_at[tuple(xy)] for xy in six] for six in _around.tolist()], np.int64
 )
 _sides = np.sort(np.stack([TILE_CORNERS, np.roll(TILE_CORNERS, -1, axis=1)], axis=2), axis=2)
-EDGE_CORNERS = np.unique(_sides.reshape(-1, 2), axis=0)  # int8 [72, 2], smaller corner first
+EDGE_CORNERS = np.unique(_sides.reshape(-1, 2), axis=0)  # int64 [72, 2], smaller corner first
 _edge_between = {tuple(ends): index for index, ends in enumerate(EDGE_CORNERS.tolist())}
-# int8 [19, 6]: side k of a tile, clockwise from the north-east.
+# int64 [19, 6]: side k of a tile, clockwise from the north-east.
 TILE_EDGES = np.array(
-    [[_edge_between[tuple(ends)] for ends in six] for six in _sides.tolist()], np.int8
+    [[_edge_between[tuple(ends)] for ends in six] for six in _sides.tolist()], np.int64
 )
 
 
 def _padded(rows, width) -> np.ndarray:
-    """int8 [N, width], missing entries -1."""
-    return np.array([[*row, *[-1] * (width - len(row))] for row in rows], np.int8)
+    """int64 [N, width], missing entries -1."""
+    return np.array([[*row, *[-1] * (width - len(row))] for row in rows], np.int64)
 
 
 CORNER_EDGES = _padded(
@@ -54,20 +54,20 @@ CORNER_EDGES = _padded(
 CORNER_TILES = _padded(
     [[int(t) for t in np.nonzero((c == TILE_CORNERS).any(axis=1))[0]] for c in range(CORNERS)], 3
 )
-# int8 [54, 3]: the other end of each of `CORNER_EDGES`.
+# int64 [54, 3]: the other end of each of `CORNER_EDGES`.
 CORNER_NEIGHBOURS = np.where(
     CORNER_EDGES < 0,
     -1,
     EDGE_CORNERS[CORNER_EDGES].sum(axis=2) - np.arange(CORNERS)[:, None],
-).astype(np.int8)
+).astype(np.int64)
 
 # The frame of the base game: port 0 at the north-west, then clockwise.
 _PORT_SIDES = (
     (0, _NW), (1, _NE), (6, _NE), (11, _E), (15, _SE), (17, _SE), (16, _SW), (12, _W), (3, _W),
 )  # fmt: skip
-PORT_EDGES = np.array([TILE_EDGES[tile, side] for tile, side in _PORT_SIDES], np.int8)
-PORT_CORNERS = EDGE_CORNERS[PORT_EDGES]  # int8 [9, 2]
-CORNER_PORT = np.full(CORNERS, -1, np.int8)  # which port a corner has, or -1
+PORT_EDGES = np.array([TILE_EDGES[tile, side] for tile, side in _PORT_SIDES], np.int64)
+PORT_CORNERS = EDGE_CORNERS[PORT_EDGES]  # int64 [9, 2]
+CORNER_PORT = np.full(CORNERS, -1, np.int64)  # which port a corner has, or -1
 CORNER_PORT[PORT_CORNERS[:, 0]] = CORNER_PORT[PORT_CORNERS[:, 1]] = np.arange(PORTS)
 
 
@@ -86,22 +86,22 @@ ALL_CORNERS = np.uint64((1 << CORNERS) - 1)
 TILE_NEIGHBOURS = np.array([[len({*a} & {*b}) == 2 for b in TILE_CORNERS] for a in TILE_CORNERS])
 
 # How many of 36 rolls of two dice give a number: [0] to [12].
-PIPS = np.array([0, 0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1], np.int8)
+PIPS = np.array([0, 0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1], np.int64)
 
 # What a random board is made of, and the starting island for beginners of the rule book.
 TILE_SUPPLY = np.array(
-    [WOOD] * 4 + [BRICK] * 3 + [SHEEP] * 4 + [WHEAT] * 4 + [ORE] * 3 + [DESERT], np.int8
+    [WOOD] * 4 + [BRICK] * 3 + [SHEEP] * 4 + [WHEAT] * 4 + [ORE] * 3 + [DESERT], np.int64
 )
-NUMBER_SUPPLY = np.array([2, 3, 3, 4, 4, 5, 5, 6, 6, 8, 8, 9, 9, 10, 10, 11, 11, 12], np.int8)
+NUMBER_SUPPLY = np.array([2, 3, 3, 4, 4, 5, 5, 6, 6, 8, 8, 9, 9, 10, 10, 11, 11, 12], np.int64)
 BEGINNER = "o10 s2 w9 / h12 b6 s4 b10 / h9 w11 d w3 o8 / w8 o3 h4 s5 / b5 h6 s11"
-FIXED_PORTS = np.array([ANY, WHEAT, ORE, ANY, SHEEP, ANY, ANY, BRICK, WOOD], np.int8)
+FIXED_PORTS = np.array([ANY, WHEAT, ORE, ANY, SHEEP, ANY, ANY, BRICK, WOOD], np.int64)
 
 # The tokens A to R of the rule book, laid along a spiral.
-SPIRAL_NUMBERS = np.array([5, 2, 6, 3, 8, 10, 9, 12, 11, 4, 8, 10, 9, 4, 5, 6, 3, 11], np.int8)
+SPIRAL_NUMBERS = np.array([5, 2, 6, 3, 8, 10, 9, 12, 11, 4, 8, 10, 9, 4, 5, 6, 3, 11], np.int64)
 
 
 def _spirals() -> np.ndarray:
-    """int8 [6, 19]: the tiles counter-clockwise from each of the six corner tiles inwards."""
+    """int64 [6, 19]: the tiles counter-clockwise from each of the six corner tiles inwards."""
     index = {xy: tile for tile, xy in enumerate(_AXIAL)}
     turns = [(-1, 1), (0, 1), (1, 0), (1, -1), (0, -1), (-1, 0)]  # each turned left from the last
     rows = []
@@ -116,7 +116,7 @@ def _spirals() -> np.ndarray:
                     path.append(index[q, r])
                     q, r = q + dq, r + dr
         rows.append([*path, index[0, 0]])
-    return np.array(rows, np.int8)
+    return np.array(rows, np.int64)
 
 
 SPIRALS = _spirals()

@@ -192,7 +192,7 @@ def _write_income(rules, state, me, hand, income, row, at):
         if state["resource"][tile] != DESERT and mine & TILE_BITS[tile] != 0:
             tiles += 1
             if tile != state["robber"]:
-                numbers |= 1 << state["number"][tile]
+                numbers |= 1 << np.int64(state["number"][tile])
     distinct = 0
     chance = 0
     for number in range(2, 13):

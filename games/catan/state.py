@@ -32,10 +32,10 @@ KNIGHT, VICTORY, ROADS, PLENTY, MONOPOLY = range(5)  # development cards
 CARD_NAMES = ("knight", "victory point", "road building", "year of plenty", "monopoly")
 
 SUPPLY = 19  # cards of each resource
-DECK = np.array([14, 5, 2, 2, 2], np.int8)
-PIECES = np.array([15, 5, 4], np.int8)  # roads, settlements, cities of a player
+DECK = np.array([14, 5, 2, 2, 2])
+PIECES = np.array([15, 5, 4])  # roads, settlements, cities of a player
 COSTS = np.array(
-    [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [0, 0, 0, 2, 3], [0, 0, 1, 1, 1]], np.int8
+    [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [0, 0, 0, 2, 3], [0, 0, 1, 1, 1]]
 )  # of ROAD, SETTLEMENT, CITY, CARD in RESOURCES
 LEAST_ROAD, LEAST_ARMY = 5, 3  # of the two awards, worth two points each
 

@@ -8,13 +8,15 @@ import hashlib
 import numba
 import numpy as np
 
-from games import TERMINAL, make_game
+from games import CHANCE, TERMINAL, make_game
 
 PLAYED = (
     ("sumto", {"target": 23, "max_step": 4}),
     ("k_in_a_row", {"width": 4, "height": 4, "k": 3}),
     ("k_in_a_row", {"width": 16, "height": 3, "k": 4}),  # all 64 bits
     ("k_in_a_row", {"width": 1, "height": 9, "k": 5}),
+    ("catan", {"points_to_win": 3, "turn_limit": 8, "counter_offers": True}),
+    ("catan", {"players": 2, "turn_limit": 6, "observation": "raw", "friendly_robber": True}),
 )
 
 
@@ -29,13 +31,20 @@ def digest() -> str:
             over = (states["player"] == TERMINAL).all()
             legal = game.legal_of(states)
             views = [game.observations_of(states, np.full(10, player)) for player in (0, 1)]
-            for array in (states, legal, *views, game.returns_of(states)):
+            chances = game.chance_of(states)
+            for array in (states, legal, chances, *views, game.returns_of(states)):
                 said.update(array.tobytes())
+            deciding = np.flatnonzero(states["player"] >= 0)
             for script in game.scripted.values():
-                chosen = np.zeros(10, np.int32)
-                script(game.rules, states, legal, rng.random(10), chosen)
+                chosen = np.zeros(len(deciding), np.int32)
+                uniforms = rng.random(len(deciding))
+                script(game.rules, states[deciding], legal[deciding], uniforms, chosen)
                 said.update(chosen.tobytes())
             actions = np.where(legal, rng.random(legal.shape), -1).argmax(axis=1)
+            by_chance = states["player"] == CHANCE
+            if by_chance.any():
+                drawn = np.where(chances > 0, rng.random(chances.shape), -1).argmax(axis=1)
+                actions = np.where(by_chance, drawn, actions)
             states = game.after(states, actions)
     return said.hexdigest()
 
