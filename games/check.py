@@ -406,6 +406,14 @@ def _check_words(watch, states, rng) -> None:
             "state_from_text must read back, bit for bit, the state that state_to_text wrote",
             states[i:],
         )
+        if state["player"] == CHANCE:
+            possible = np.nonzero(game.chance_of(state[None])[0])[0]
+            words = [game.outcome_in_words(state, int(outcome)) for outcome in possible]
+            watch.demand(
+                all(isinstance(word, str) and word for word in words)
+                and len(set(words)) == len(words),
+                "outcome_to_text must give every possible outcome a text of its own",
+            )
         shown = game.state_to_json(game.rules, state)
         watch.demand(isinstance(shown, dict), "state_to_json must give a dict")
         try:
@@ -414,7 +422,7 @@ def _check_words(watch, states, rng) -> None:
             watch.demand(False, f"state_to_json must give what JSON can hold: {error}")
         watch.demand_rows(
             _same(state[None], states[i : i + 1]),
-            "state_to_text and state_to_json must not change the state",
+            "the words for a state must not change it",
             states[i:],
         )
     for nonsense in ("?", "no such position"):

@@ -93,6 +93,8 @@ class Game:
 
     num_outcomes: int = 0
     chance_probabilities: Callable = no_chance
+    # (rules, state, outcome) -> text; None: people read "outcome 3".
+    outcome_to_text: Callable[[NamedTuple, np.void, int], str] | None = None
     # Players that come with the game: kernel(rules, states, mask, uniforms, actions), where
     # uniforms is float64 [B] in [0, 1) and actions int32 [B] is written.
     scripted: Mapping[str, Callable] = field(default_factory=dict)
@@ -110,6 +112,12 @@ class Game:
     @property
     def observation_size(self) -> int:
         return len(self.observation_names)
+
+    def outcome_in_words(self, state, outcome: int) -> str:
+        """What chance has drawn at a state [no axis] where it decides."""
+        if self.outcome_to_text is None:
+            return f"outcome {outcome}"
+        return self.outcome_to_text(self.rules, state, outcome)
 
     # The same kernels for callers that would rather have a fresh array than own one.
 

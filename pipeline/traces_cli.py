@@ -152,7 +152,7 @@ def _transcript(game: Game, shard: traces.Shard, number: int) -> str:
             action = np.zeros(1, np.int32)
             uniforms = Streams(np.array([key]), state["ply"]).uniform()
             traces.draw_outcomes(game.chance_of(state), uniforms, np.zeros(1, np.int64), action)
-            lines.append(f"  chance: {game.action_to_text(game.rules, int(action[0]))}")
+            lines.append(f"  chance: {game.outcome_in_words(state[0], int(action[0]))}")
         else:
             legal = np.flatnonzero(game.legal_of(state)[0])
             if len(legal) == 1:

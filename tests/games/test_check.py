@@ -368,6 +368,11 @@ BROKEN = [
     (DICES, {"chance_probabilities": no_outcomes, "num_outcomes": 0}, "needs num_outcomes"),
     (DICES, {"legal_actions": dice_legal_for_chance}, "all False where chance decides"),
     (DICES, {"step": dice_step_at_random}, "step must be deterministic"),
+    (
+        DICES,
+        {"outcome_to_text": lambda rules, state, outcome: "a die"},
+        "outcome a text of its own",
+    ),
     (DICES, {"zero_sum": True}, "zero_sum is for games of two players"),
     (DICES, {"max_decisions": 8}, r"over after max_decisions \(8\) choices"),
 ]
