@@ -49,7 +49,7 @@ def _cache_folder() -> Path:
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())
 
-from games.game import CHANCE, TERMINAL, Game, Solution, Symmetry  # noqa: E402
+from games.game import CHANCE, ILLEGAL, TERMINAL, Game, Solution, Solver, Symmetry  # noqa: E402
 
 GAMES = {  # name -> module with a function `make(**params) -> Game`
     "catan": "games.catan",
@@ -85,4 +85,14 @@ def make_game(name: str, **params) -> Game:
     return make(**params)
 
 
-__all__ = ["CHANCE", "GAMES", "TERMINAL", "Game", "Solution", "Symmetry", "make_game"]
+__all__ = [
+    "CHANCE",
+    "GAMES",
+    "ILLEGAL",
+    "TERMINAL",
+    "Game",
+    "Solution",
+    "Solver",
+    "Symmetry",
+    "make_game",
+]

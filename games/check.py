@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from games.game import CHANCE, HEADER, TERMINAL, Game, Solution, Symmetry
+from games.game import CHANCE, HEADER, ILLEGAL, TERMINAL, Game, Solution, Symmetry
 
 _GUARD = 64  # bytes behind every array that a kernel writes, which must stay as they were
 _ROUNDING = 1e-5
+_SOLVED = 50  # positions that a solver is asked for
 
 
 def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: float = 1.0) -> None:
@@ -23,7 +24,8 @@ def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: floa
 
     Args:
         game: any game, with or without chance, for any number of players.
-        games: how many are played by random players, and again by each scripted player.
+        games: how many are played by random players, and again by each scripted player; by those
+            that are not among the game's baselines, which may be slow, one in a hundred.
         seed: decides the games; the same seed plays the same ones.
         largest_return: no player may ever have received more than this, or less than minus this.
 
@@ -37,12 +39,18 @@ def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: floa
     seeds[:2] = 0, 2**64 - 1
     _check_starts(watch, seeds, rng)
     _check_empty_batch(watch)
+    met = []
     for script in (None, *game.scripted):
-        states, actions, facts = _play(watch, seeds, rng, script, largest_return)
+        slow = script is not None and script not in (game.baselines or game.scripted)
+        some = seeds[: max(1, games // 100)] if slow else seeds
+        states, actions, facts = _play(watch, some, rng, script, largest_return)
+        met.append(states)
         _check_independence(watch, states, actions, facts, rng)
         _check_words(watch, states, rng)
     for index, symmetry in enumerate(game.symmetries):
         _check_symmetry(watch, index, symmetry, seeds, rng)
+    if game.solver is not None:
+        _check_solver(watch, np.concatenate(met), rng)
     if game.solution is not None:
         _check_solution(watch, game.solution(), largest_return)
 
@@ -187,6 +195,13 @@ def _check_constants(watch: _Watch) -> None:
         "observation_names must name every feature, each by another name",
     )
     watch.demand(not game.zero_sum or game.num_players == 2, "zero_sum is for games of two players")
+    watch.demand(
+        set(game.baselines or ()) <= set(game.scripted), "baselines must be scripted players"
+    )
+    watch.demand(
+        game.solver is None or (game.zero_sum and game.num_outcomes == 0),
+        "a solver is for zero_sum games without chance",
+    )
     try:
         json.dumps(dict(game.params))
     except TypeError as error:
@@ -483,13 +498,87 @@ def _check_symmetry(watch, index: int, symmetry: Symmetry, seeds, rng) -> None:
         images = watch.step(images, mapped.astype(np.int32))[going_on]
 
 
+def _ask_solver(watch, name: str, states: np.ndarray) -> np.ndarray:
+    """What `solver.scores` or `solver.solvable` says, asked twice."""
+    game = watch.game
+    told = []
+    for _ in range(2):
+        given = states.copy()
+        try:
+            told.append(getattr(game.solver, name)(game.rules, given))
+        except Exception as error:
+            watch.demand(False, f"solver.{name} must never raise, and raised {error!r}")
+        watch.demand(_same(given, states).all(), f"solver.{name} must leave the states as they are")
+    kind, columns = (np.int16, (game.num_actions,)) if name == "scores" else (np.bool_, ())
+    shape = (len(states), *columns)
+    watch.demand(
+        isinstance(told[0], np.ndarray) and told[0].dtype == kind and told[0].shape == shape,
+        f"solver.{name} must give {np.dtype(kind)} {shape}",
+    )
+    watch.demand(_same(*told).all(), f"solver.{name} must be deterministic")
+    return told[0]
+
+
+def _check_solver(watch, states: np.ndarray, rng: np.random.Generator) -> None:
+    """Compares the scores of positions with those of the positions one action later."""
+    game = watch.game
+    _ask_solver(watch, "scores", states[:0])
+    solvable = _ask_solver(watch, "solvable", states)
+    states = states[rng.permutation(np.flatnonzero(solvable))[:_SOLVED]]
+    watch.demand(len(states) > 0, "solver.solvable must allow some positions; solver may be None")
+    told = _ask_solver(watch, "scores", states)
+    order = rng.permutation(len(states))
+    watch.demand_rows(
+        _same(_ask_solver(watch, "scores", states[order]), told[order]),
+        "solver.scores must score each row by that row alone",
+        states[order],
+    )
+    legal = watch.read(states)["legal_actions"]
+    watch.demand_rows(
+        ((told != ILLEGAL) == legal).all(axis=1),
+        "solver.scores must be ILLEGAL where an action is not legal and nowhere else",
+        states,
+    )
+
+    rows, actions = np.nonzero(legal)
+    after = watch.step(states[rows], actions.astype(np.int32))
+    movers, scores = states["player"][rows], told[rows, actions].astype(np.int64)
+    # A score as the position one action later has it: what was paid, or its best score.
+    over = after["player"] == TERMINAL
+    paid = watch.read(after)["returns"][np.arange(len(rows)), movers]
+    best = _ask_solver(watch, "scores", after).max(axis=1).astype(np.int64)
+    later = np.where(over, paid, np.where(after["player"] == movers, best, -best))
+    watch.demand_rows(
+        np.sign(scores) == np.sign(later),
+        "the sign of solver.scores must be that of the best score after the action, seen from the "
+        "mover's side, or of what the rules pay if the action ends the game",
+        states[rows],
+    )
+    # Sooner wins and later losses are larger, so actions come in the order of what follows them.
+    for row in range(len(states)):
+        some = (rows == row) & ~over
+        if some.any():
+            ahead = np.sign(scores[some][:, None] - scores[some])
+            watch.demand_rows(
+                (ahead == np.sign(later[some][:, None] - later[some])).all(axis=1),
+                "solver.scores must order actions as the best scores after them do",
+                states[row:],
+            )
+        ends = (rows == row) & over & (scores > 0)
+        watch.demand_rows(
+            np.array([not ends.any() or (scores[ends] == told[row].max()).all()]),
+            "solver.scores must be largest where an action wins at once",
+            states[row:],
+        )
+
+
 def _check_solution(watch, solution: Solution, largest_return: float) -> None:
     game = watch.game
-    states, optimal = solution.states, solution.optimal
+    states, scores = solution.states, solution.scores
     afterstates, players, values = solution.afterstates, solution.players, solution.values
     for name, array, dtype, shape in (
         ("states", states, game.state_dtype, (len(states),)),
-        ("optimal", optimal, np.dtype(np.bool_), (len(states), game.num_actions)),
+        ("scores", scores, np.dtype(np.int16), (len(states), game.num_actions)),
         ("afterstates", afterstates, game.state_dtype, (len(afterstates),)),
         ("players", players, np.dtype(np.int32), (len(afterstates),)),
         ("values", values, np.dtype(np.float32), (len(afterstates),)),
@@ -511,11 +600,19 @@ def _check_solution(watch, solution: Solution, largest_return: float) -> None:
     )
     legal = watch.read(states)["legal_actions"]
     watch.demand_rows(
-        (optimal <= legal).all(axis=1), "solution.optimal must hold legal actions only", states
+        ((scores != ILLEGAL) == legal).all(axis=1),
+        "solution.scores must be ILLEGAL where an action is not legal and nowhere else",
+        states,
     )
-    watch.demand_rows(
-        optimal.any(axis=1), "solution.optimal must hold an action in every position", states
-    )
+    if game.solver is not None:
+        known = np.flatnonzero(_ask_solver(watch, "solvable", states))[:_SOLVED]
+        watch.demand_rows(
+            _same(_ask_solver(watch, "scores", states[known]), scores[known]),
+            "solution.scores must be those of the solver",
+            states[known],
+        )
+    if not len(afterstates):
+        return
     watch.demand_rows(
         (players >= 0) & (players < game.num_players),
         "solution.players must be players",
@@ -543,8 +640,8 @@ def _check_solution(watch, solution: Solution, largest_return: float) -> None:
         )
     found, best = _best_by_value(watch, states, states["player"], known)
     watch.demand_rows(
-        ~found | (best == optimal).all(axis=1),
-        "solution.optimal must be the legal actions whose afterstates have the best value",
+        ~found | (best >= (scores == scores.max(axis=1, keepdims=True))).all(axis=1),
+        "solution.scores must be largest only where the afterstate has the best value",
         states,
     )
     if game.zero_sum:

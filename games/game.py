@@ -33,6 +33,7 @@ from numba import njit
 
 CHANCE = -1  # `player` where chance decides
 TERMINAL = -2  # `player` after the end
+ILLEGAL = np.iinfo(np.int16).min  # score of an action that is not legal
 
 # `player` is 0..P-1, CHANCE or TERMINAL; `ply` counts choices so far, those of chance included.
 HEADER = [("player", np.int32), ("ply", np.int32)]
@@ -45,15 +46,48 @@ class Symmetry(NamedTuple):
     action: np.ndarray  # int64 [A]: action a becomes action[a]
 
 
-class Solution(NamedTuple):
-    """Positions whose right answer is known, for measuring an agent absolutely."""
+class Solver(NamedTuple):
+    """Exact play, for a game of two players without chance in which one wins what the other loses.
 
-    states: np.ndarray  # [N]: positions that have right answers worth counting
-    optimal: np.ndarray  # bool [N, A]: the right ones, the legal actions with the best result
+    A score belongs to the player to move. Its sign is the result under perfect play: win, draw
+    (0) or loss; among wins a sooner one is larger, among losses a later one. Both functions are
+    plain Python over a batch and leave the states as they are.
+    """
+
+    # (rules, states [B]) -> int16 [B, A]: of every action; ILLEGAL where not legal, so in every
+    # entry after the end. Right for any position, but it may take long.
+    scores: Callable[[NamedTuple, np.ndarray], np.ndarray]
+    # (rules, states [B]) -> bool [B]: positions that it answers in about 0.1 s each or less. Where
+    # the start is among them, agents are compared with exact play in every evaluation.
+    solvable: Callable[[NamedTuple, np.ndarray], np.ndarray]
+
+
+class Solution(NamedTuple):
+    """Positions whose right answer is known, for measuring an agent absolutely.
+
+    The afterstates, for learners of values and their figures, may be empty.
+    """
+
+    states: np.ndarray  # [N]: decisions worth counting
+    scores: np.ndarray  # int16 [N, A]: exact, as from `Solver.scores`; the best ones are right
     afterstates: np.ndarray  # [M]: states right after an own action
     players: np.ndarray  # int32 [M]: whose action it was
     values: np.ndarray  # float32 [M]: that player's exact value
     labels: tuple[str, ...]  # [M]: short names of the afterstates, for the axis of a figure
+
+
+def weakly_right(scores: np.ndarray) -> np.ndarray:
+    """bool [N, A]: actions that keep the result of the position: win, draw or loss.
+
+    scores: int16 [N, A], as from `Solver.scores`.
+    """
+    best = np.sign(scores.max(axis=1, keepdims=True))
+    return (scores != ILLEGAL) & (np.sign(scores) == best)
+
+
+def contested(scores: np.ndarray) -> np.ndarray:
+    """bool [N]: positions in which some legal action does not keep the result; scores as above."""
+    return (weakly_right(scores) != (scores != ILLEGAL)).any(axis=1)
 
 
 @njit(cache=True)
@@ -98,10 +132,17 @@ class Game:
     # Players that come with the game: kernel(rules, states, mask, uniforms, actions), where
     # uniforms is float64 [B] in [0, 1) and actions int32 [B] is written.
     scripted: Mapping[str, Callable] = field(default_factory=dict)
+    # Those of them that evaluations play against unless told otherwise: leave slow ones out. None
+    # = all.
+    baselines: tuple[str, ...] | None = None
     symmetries: tuple[Symmetry, ...] = ()
     # Two players, and what one wins the other loses: lets a learner read a value from either side.
     zero_sum: bool = False
+    solver: Solver | None = None
     solution: Callable[[], Solution] | None = None
+    # kernel(rules, states, mask): bool [B, A], True where the opponent of the player to move would
+    # win at once if it were his turn. For two players; lets a learner reward a block.
+    threats: Callable | None = None
 
     @property
     def title(self) -> str:

@@ -16,12 +16,17 @@ so that no line of bits can run from one column into the next. On 7 x 6:
 An action is the column to drop into. Player 0 moves at even plies.
 """
 
+import csv
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from games.game import HEADER, TERMINAL, Game, Symmetry
+from games.game import HEADER, ILLEGAL, TERMINAL, Game, Solution, Symmetry, contested
+from games.k_in_a_row_players import players_of
+from games.k_in_a_row_solver import SOLVER, first_solvable_ply, scores
 
 STATE = np.dtype([*HEADER, ("mover", np.uint64), ("occupied", np.uint64)])
 
@@ -91,6 +96,20 @@ def step(rules, states, actions):
             state["player"] = TERMINAL
         else:
             state["player"] = 1 - state["player"]
+
+
+@njit(cache=True)
+def threats(rules, states, mask):
+    """Columns in which the player who is not to move would complete a row now."""
+    for i in range(len(states)):
+        state = states[i]
+        theirs = state["mover"] ^ state["occupied"]
+        for column in range(rules.width):
+            base = np.uint64(column * (rules.height + 1))
+            cell = (state["occupied"] + (_ONE << base)) & ~state["occupied"]
+            cell &= ((_ONE << np.uint64(rules.height)) - _ONE) << base
+            going_on = state["player"] != TERMINAL
+            mask[i, column] = going_on and cell != 0 and _has_run(rules, theirs | cell)
 
 
 @njit(cache=True)
@@ -227,6 +246,59 @@ def _mirror(width: int, height: int) -> Symmetry:
     return Symmetry(cells[:, :, ::-1].reshape(-1).copy(), np.arange(width)[::-1].copy())
 
 
+_POSITIONS = Path(__file__).parent / "data" / "connect_four_positions.csv"
+_SAMPLED = 500  # contested positions of a solved sample, and as many others
+
+
+@lru_cache(maxsize=1)
+def _given_positions(rules) -> Solution:
+    """4,000 positions of standard Connect Four, scored by another solver than ours."""
+    with _POSITIONS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    states = np.concatenate([state_from_text(rules, row["columns"]) for row in rows])
+    known = [[row[f"s{column}"] for column in range(rules.width)] for row in rows]
+    return _solution(
+        states, np.array([[int(s or ILLEGAL) for s in row] for row in known], np.int16)
+    )
+
+
+@lru_cache(maxsize=4)
+def _sampled_positions(rules) -> Solution:
+    """Positions from 2,000 random games, solved: up to 500 contested ones, as many others."""
+    rng = np.random.default_rng(0)
+    states = np.zeros(2000, STATE)
+    met = []
+    while len(states):
+        mask = np.empty((len(states), rules.width), np.bool_)
+        legal_actions(rules, states, mask)
+        met.append(states[mask.sum(axis=1) > 1])
+        step(rules, states, np.where(mask, rng.random(mask.shape), -1.0).argmax(axis=1))
+        states = states[states["player"] != TERMINAL]
+    states = rng.permutation(np.unique(np.concatenate(met)))
+    chosen: dict[bool, list] = {True: [], False: []}
+    for first in range(0, len(states), 100):
+        some = states[first : first + 100]
+        known = scores(rules, some)
+        for state, row, matters in zip(some, known, contested(known), strict=True):
+            if len(chosen[bool(matters)]) < _SAMPLED:
+                chosen[bool(matters)].append((state, row))
+        if min(map(len, chosen.values())) == _SAMPLED:
+            break
+    both = chosen[True] + chosen[False]
+    return _solution(np.array([s for s, _ in both], STATE), np.array([row for _, row in both]))
+
+
+def _solution(states: np.ndarray, known: np.ndarray) -> Solution:
+    return Solution(
+        states=states,
+        scores=known,
+        afterstates=np.empty(0, STATE),
+        players=np.empty(0, np.int32),
+        values=np.empty(0, np.float32),
+        labels=(),
+    )
+
+
 def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
     """k in a row on a width x height board.
 
@@ -247,10 +319,17 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
     cells = [
         f"{_COLUMN_DIGITS[column]}{row + 1}" for row in range(height) for column in range(width)
     ]
+    rules = Rules(width, height, k)
+    players, baselines = players_of(rules)
+    solution = None
+    if rules == (7, 6, 4):
+        solution = _given_positions
+    elif first_solvable_ply(rules) == 0 and width > 1:
+        solution = _sampled_positions
     return Game(
         name="k_in_a_row",
         params={"width": width, "height": height, "k": k},
-        rules=Rules(width, height, k),
+        rules=rules,
         num_players=2,
         num_actions=width,
         state_dtype=STATE,
@@ -266,5 +345,10 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
         action_to_text=action_to_text,
         state_to_json=state_to_json,
         symmetries=(_mirror(width, height),) if width > 1 else (),
+        scripted=players,
+        baselines=baselines,
         zero_sum=True,
+        threats=threats,
+        solver=SOLVER,
+        solution=None if solution is None else partial(solution, rules),
     )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from games.game import HEADER, TERMINAL, Game, Solution
+from games.game import HEADER, ILLEGAL, TERMINAL, Game, Solution, Solver
 
 STATE = np.dtype([*HEADER, ("sum", np.int32)])
 
@@ -82,6 +82,26 @@ def perfect(rules, states, mask, uniforms, actions):
         if step == 0:
             step = 1 + int(uniforms[i] * min(room, rules.max_step))
         actions[i] = step - 1
+
+
+def scores(rules, states) -> np.ndarray:
+    """int16 [B, A]: of every step, exact; a win in n steps of the winner is worth the steps that
+    the longest game of best play has, plus 1, minus n.
+
+    Whoever leaves a distance that max_step + 1 divides wins: each later round of two steps takes
+    max_step + 1 off it. Whoever leaves another one lets the opponent do so.
+    """
+    steps = np.arange(1, rules.max_step + 1)
+    left = rules.target - states["sum"].astype(np.int64)[:, None] - steps
+    rounds, rest = np.divmod(left, rules.max_step + 1)
+    most = rules.target // (rules.max_step + 1) + 1
+    result = np.where(rest == 0, most - rounds, rounds - most)
+    legal = (left >= 0) & (states["player"] != TERMINAL)[:, None]
+    return np.where(legal, result, ILLEGAL).astype(np.int16)
+
+
+def solvable(rules, states) -> np.ndarray:
+    return np.ones(len(states), np.bool_)
 
 
 def state_to_text(rules, state) -> str:
@@ -151,6 +171,8 @@ def make(target: int = 100, max_step: int = 10) -> Game:
             f"got {target}"
         )
     rules = Rules(target, max_step)
+    # With steps of 1 nobody has a choice; a longer game than this has more scores than int16.
+    solved = max_step > 1 and target // (max_step + 1) < np.iinfo(np.int16).max
 
     def solution() -> Solution:
         # The winning sums are those from which the distance to the target is a multiple of
@@ -163,12 +185,9 @@ def make(target: int = 100, max_step: int = 10) -> Game:
         afterstates["ply"] = 1
         states = np.zeros(np.count_nonzero(~won), STATE)
         states["sum"] = sums[~won]
-        optimal = (target - states["sum"][:, None] - np.arange(1, max_step + 1)) % (
-            max_step + 1
-        ) == 0
         return Solution(
             states=states,
-            optimal=optimal & (np.arange(1, max_step + 1) <= target - states["sum"][:, None]),
+            scores=scores(rules, states),
             afterstates=afterstates,
             players=np.zeros(target + 1, np.int32),
             values=np.where(won, 1.0, -1.0).astype(np.float32),
@@ -195,5 +214,6 @@ def make(target: int = 100, max_step: int = 10) -> Game:
         state_to_json=state_to_json,
         scripted={"perfect": perfect},
         zero_sum=True,
-        solution=solution if max_step > 1 else None,
+        solver=Solver(scores, solvable) if solved else None,
+        solution=solution if solved else None,
     )

@@ -1,6 +1,6 @@
-"""The command `selfplay`: train, evaluate, traces, runs, ui.
+"""The command `selfplay`: train, evaluate, tournament, play, traces, trees, runs, ui.
 
-`train` and `evaluate` take Hydra overrides (key=value); the others plain options.
+`train`, `evaluate` and `tournament` take Hydra overrides (key=value); the others plain options.
 """
 
 import os
@@ -13,7 +13,10 @@ from pipeline.errors import UserError
 _VERBS = {
     "train": "an agent teaches itself a game, generation after generation",
     "evaluate": "plays a run's policy against baselines, generations and other runs",
+    "play": "you against baselines and what runs have learned, in the terminal",
+    "tournament": "plays any set of players against each other and rates them together",
     "traces": "summary, replay, check and export of the recorded games",
+    "trees": "what model trees have learned, and why they prefer a move",
     "runs": "lists runs, says what is missing, rebuilds reports, sends numbers to MLflow",
     "ui": "opens the MLflow dashboard on the runs of a folder",
 }
@@ -57,10 +60,22 @@ def _run(verb: str, rest: list[str]) -> None:
         from pipeline import evaluate
 
         evaluate.main()
+    elif verb == "play":
+        from pipeline import play
+
+        play.main(rest)
+    elif verb == "tournament":
+        from pipeline import tournament
+
+        tournament.main()
     elif verb == "traces":
         from pipeline import traces_cli
 
         traces_cli.main(rest)
+    elif verb == "trees":
+        from pipeline import trees_cli
+
+        trees_cli.main(rest)
     elif verb == "runs":
         from pipeline import runs_cli
 

@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from games import Game, make_game
 from pipeline.errors import ConfigError
-from pipeline.policies.scripted import baseline_names
+from pipeline.policies.scripted import baseline_names, default_baselines
 
 CONF = str(Path(__file__).resolve().parent / "conf")  # where Hydra finds the YAML files
 
@@ -74,6 +74,10 @@ class OpponentsConfig:
 
     weights: dict[str, float] = MISSING  # "self", "past", or the name of a baseline
     past: int = 4  # how many past generations to draw from when "past" has a weight
+    first: str | None = None  # a baseline that is the only opponent in generation 1
+    past_by: str = "uniform"  # uniform | recency | prioritised
+    half_life: float = 5.0  # recency: generations after which a policy comes half as often
+    power: float = 2.0  # prioritised: p of (1 - score of the champion against it)^p
 
     def __post_init__(self) -> None:
         for name, weight in self.weights.items():
@@ -81,6 +85,9 @@ class OpponentsConfig:
         if sum(self.weights.values()) <= 0:
             raise ConfigError("opponents.weights must have a positive sum")
         _within("opponents.past", self.past, 1, 100)
+        _one_of("opponents.past_by", self.past_by, ("uniform", "recency", "prioritised"))
+        _within("opponents.half_life", self.half_life, 0.01, 1e9)
+        _within("opponents.power", self.power, 0.0, 100.0)
 
 
 @dataclass
@@ -88,8 +95,13 @@ class SelfplayConfig:
     games: int = MISSING  # per generation
     games_per_shard: int = MISSING
     batch: int = MISSING  # games in lockstep
+    # Who sits in one seat of every game, in turn. champion: the newest champion; all learned
+    # policies explore. untrained: the policy the run started from; it explores, and its opponents,
+    # such as the champion ("self"), do not.
+    player: str = "champion"
 
     def __post_init__(self) -> None:
+        _one_of("selfplay.player", self.player, ("champion", "untrained"))
         _within("selfplay.games", self.games, 1, 2**31 - 1)
         _within("selfplay.games_per_shard", self.games_per_shard, 1, 10**6)
         _within("selfplay.batch", self.batch, 1, 2**20)
@@ -100,7 +112,7 @@ class EvaluationConfig:
     games: int = MISSING  # per opponent, spread evenly over the seatings
     every: int = 1  # evaluate each so many generations, and the last
     opening_plies: int = MISSING  # random, the same for every seating of a pair
-    baselines: list[str] | None = None  # None: all that the game has
+    baselines: list[str] | None = None  # None: all that are fast
     predecessor: bool = True
     ancestors: int = 2  # sampled past generations
 
@@ -117,16 +129,32 @@ class EvaluationConfig:
 class GateConfig:
     """What makes the newest policy the champion."""
 
-    rule: str = MISSING  # always | threshold
-    threshold: float = 0.5  # least score against the champion, a draw counting half
-    games: int = 400
+    rule: str = MISSING  # always | threshold | sprt
+    threshold: float = 0.5  # threshold: least score against the champion, a draw counting half
+    games: int = 400  # threshold: how many
     opening_plies: int = 2
+    min_distinct: int = 0  # with fewer different games the champion stays
+    elo0: float = 0.0  # sprt: how much stronger than the champion is not enough, ..
+    elo1: float = 50.0  # .. and how much is
+    alpha: float = 0.05  # sprt: how often elo0 may be taken for elo1, ..
+    beta: float = 0.05  # .. and elo1 for elo0
+    pairs: int = 400  # sprt: after so many without a decision the champion stays
 
     def __post_init__(self) -> None:
         _within("gate.opening_plies", self.opening_plies, 0, 10**6)
-        _one_of("gate.rule", self.rule, ("always", "threshold"))
+        _one_of("gate.rule", self.rule, ("always", "threshold", "sprt"))
         _within("gate.threshold", self.threshold, 0.0, 1.0)
         _within("gate.games", self.games, 1, 10**7)
+        _within("gate.min_distinct", self.min_distinct, 0, 10**7)
+        _within("gate.elo0", self.elo0, -2000.0, 2000.0)
+        _within("gate.elo1", self.elo1, -2000.0, 2000.0)
+        _within("gate.alpha", self.alpha, 1e-6, 0.49)
+        _within("gate.beta", self.beta, 1e-6, 0.49)
+        _within("gate.pairs", self.pairs, 1, 10**6)
+        if self.elo1 <= self.elo0:
+            raise ConfigError(
+                f"gate.elo1 must be larger than gate.elo0, got elo0={self.elo0} elo1={self.elo1}"
+            )
 
 
 @dataclass
@@ -188,21 +216,10 @@ class ValueNetworkConfig:
 
     def __post_init__(self) -> None:
         _one_of("learner.targets", self.targets, ("monte_carlo", "one_step"))
-        _one_of("learner.output", self.output, ("linear", "tanh"))
-        _one_of("learner.loss", self.loss, ("mse", "mae", "huber"))
-        _one_of("learner.device", self.device, ("auto", "jit", "cpu", "cuda"))
         _within("learner.discount", self.discount, 0.0, 1.0)
         _within("learner.sweeps", self.sweeps, 1, 1000)
-        for width in self.hidden:
-            _within("learner.hidden", width, 1, 2**16)
         _within("learner.learning_rate", self.learning_rate, 1e-9, 100.0)
-        _within("learner.weight_decay", self.weight_decay, 0.0, 100.0)
-        _within("learner.batch", self.batch, 1, 2**24)
-        _within("learner.epochs", self.epochs, 1, 10**6)
-        _within("learner.held_out", self.held_out, 0.0, 0.9)
-        _within("learner.window_generations", self.window_generations, 1)
-        _within("learner.window_rows", self.window_rows, 1)
-        _within("learner.threads", self.threads, 1, 1024)
+        _check_network(self)
         if self.targets == "monte_carlo" and self.sweeps > 1:
             raise ConfigError(
                 f"learner.sweeps={self.sweeps} contradicts learner.targets=monte_carlo, whose "
@@ -210,7 +227,139 @@ class ValueNetworkConfig:
             )
 
 
-LEARNERS: dict[str, type] = {"value_network": ValueNetworkConfig}
+@dataclass
+class QNetworkConfig:
+    """Learner `q_network`: Q(s, .) by a network. docs/learners/q_network.md."""
+
+    name: str = "q_network"
+    targets: str = MISSING  # monte_carlo | q_learning
+    discount: list[float] = MISSING  # entry i holds in generation i + 1, the last from there on
+    trace_decay: float = 0.0  # q_learning: lambda
+    sweeps: int = 1  # q_learning: how often rows are relabelled and fitted in a generation
+    shaping: str = "none"  # none | block | potential
+    shaping_reward: float = 0.0
+    hidden: list[int] = MISSING
+    output: str = "linear"  # linear | tanh
+    loss: str = "mse"  # mse | mae | huber
+    optimizer: str = "adam"  # adam | adadelta
+    learning_rate: list[float] = MISSING  # by generation, as discount
+    weight_decay: float = 0.0
+    batch: int = MISSING
+    epochs: int = MISSING
+    held_out: float = 0.1  # share of games, chosen by game
+    warm_start: bool = True
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    symmetries: bool = True
+    device: str = "auto"  # auto | jit | cpu | cuda
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        _one_of("learner.targets", self.targets, ("monte_carlo", "q_learning"))
+        _one_of("learner.shaping", self.shaping, ("none", "block", "potential"))
+        _one_of("learner.optimizer", self.optimizer, ("adam", "adadelta"))
+        for name, values, low, high in (
+            ("learner.discount", self.discount, 0.0, 1.0),
+            ("learner.learning_rate", self.learning_rate, 1e-9, 100.0),
+        ):
+            if not values:
+                raise ConfigError(f"{name} needs at least one value, got []")
+            for value in values:
+                _within(name, value, low, high)
+        _within("learner.trace_decay", self.trace_decay, 0.0, 1.0)
+        _within("learner.sweeps", self.sweeps, 1, 1000)
+        _within("learner.shaping_reward", self.shaping_reward, 0.0, 1.0)
+        _check_network(self)
+        if self.targets == "monte_carlo" and (self.sweeps > 1 or self.trace_decay > 0.0):
+            raise ConfigError(
+                f"learner.sweeps={self.sweeps} and learner.trace_decay={self.trace_decay} "
+                "contradict learner.targets=monte_carlo, whose labels are what was played; choose "
+                "q_learning, or sweeps=1 and trace_decay=0"
+            )
+        if (self.shaping == "none") != (self.shaping_reward == 0.0):
+            raise ConfigError(
+                f"learner.shaping={self.shaping} contradicts learner.shaping_reward="
+                f"{self.shaping_reward}; give both or neither"
+            )
+
+
+@dataclass
+class ModelTreesConfig:
+    """Learner `model_trees`: Q(s, a) by model trees. docs/learners/model_trees.md."""
+
+    name: str = "model_trees"
+    targets: str = MISSING  # retrace | sarsa
+    opponent: str = MISSING  # negamax | environment
+    discount: float = MISSING
+    trace_decay: float = MISSING  # lambda of retrace
+    epsilon: float = MISSING  # of the policy that retrace learns the values of
+    sweeps: int = MISSING
+    half_life: float = MISSING  # generations in which a row's weight halves
+    split: str = "score"  # score | sdr
+    bag: int = MISSING  # trees per action
+    rows_per_game: int | None = MISSING  # that one tree sees; None: all
+    min_leaf: float | None = None  # rows; None: by their number
+    min_leaf_games: int = MISSING
+    min_games: int = MISSING  # with fewer an action shares the pooled trees
+    ridge: float = 1.0
+    split_price: float = 2.0
+    multiplier: float = 2.0
+    group_price: bool = True
+    smoothing: float = 15.0
+    held_out: float = 0.1  # share of games, chosen by game; and of the other games' rows
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    symmetries: bool = True
+    threads: int | None = None  # None: one per CPU
+
+    def __post_init__(self) -> None:
+        _one_of("learner.targets", self.targets, ("retrace", "sarsa"))
+        _one_of("learner.opponent", self.opponent, ("negamax", "environment"))
+        _one_of("learner.split", self.split, ("score", "sdr"))
+        _within("learner.discount", self.discount, 0.0, 1.0)
+        _within("learner.trace_decay", self.trace_decay, 0.0, 1.0)
+        _within("learner.epsilon", self.epsilon, 0.0, 1.0)
+        _within("learner.sweeps", self.sweeps, 1, 1000)
+        _within("learner.half_life", self.half_life, 1e-3, 1e9)
+        _within("learner.bag", self.bag, 1, 1000)
+        if self.rows_per_game is not None:
+            _within("learner.rows_per_game", self.rows_per_game, 1, 2**31)
+        if self.min_leaf is not None:
+            _within("learner.min_leaf", self.min_leaf, 1.0, 2.0**31)
+        _within("learner.min_leaf_games", self.min_leaf_games, 1, 2**31)
+        _within("learner.min_games", self.min_games, 1, 2**31)
+        _within("learner.ridge", self.ridge, 0.0, 1e9)
+        _within("learner.split_price", self.split_price, 0.0, 1e9)
+        _within("learner.multiplier", self.multiplier, 0.0, 1e9)
+        _within("learner.smoothing", self.smoothing, 0.0, 1e9)
+        _within("learner.held_out", self.held_out, 0.0, 0.9)
+        _within("learner.window_generations", self.window_generations, 1)
+        _within("learner.window_rows", self.window_rows, 1)
+        if self.threads is not None:
+            _within("learner.threads", self.threads, 1, 1024)
+
+
+LEARNERS: dict[str, type] = {
+    "value_network": ValueNetworkConfig,
+    "q_network": QNetworkConfig,
+    "model_trees": ModelTreesConfig,
+}
+
+
+def _check_network(learner: ValueNetworkConfig | QNetworkConfig) -> None:
+    """The ranges of what both networks have."""
+    _one_of("learner.output", learner.output, ("linear", "tanh"))
+    _one_of("learner.loss", learner.loss, ("mse", "mae", "huber"))
+    _one_of("learner.device", learner.device, ("auto", "jit", "cpu", "cuda"))
+    for width in learner.hidden:
+        _within("learner.hidden", width, 1, 2**16)
+    _within("learner.weight_decay", learner.weight_decay, 0.0, 100.0)
+    _within("learner.batch", learner.batch, 1, 2**24)
+    _within("learner.epochs", learner.epochs, 1, 10**6)
+    _within("learner.held_out", learner.held_out, 0.0, 0.9)
+    _within("learner.window_generations", learner.window_generations, 1)
+    _within("learner.window_rows", learner.window_rows, 1)
+    _within("learner.threads", learner.threads, 1, 1024)
 
 
 @dataclass
@@ -239,11 +388,18 @@ class Config:
         game = make_game_from(self.game)
         known = baseline_names(game)
         if self.evaluation.baselines is None:
-            self.evaluation.baselines = known
+            self.evaluation.baselines = default_baselines(game)
         for name in self.evaluation.baselines:
             _one_of("evaluation.baselines", name, tuple(known))
         for name in self.opponents.weights:
             _one_of("opponents.weights", name, ("self", "past", *known))
+        if self.opponents.first is not None:
+            _one_of("opponents.first", self.opponents.first, tuple(known))
+        if getattr(self.learner, "shaping", "none") != "none" and game.threats is None:
+            raise ConfigError(
+                f"learner.shaping={self.learner.shaping} needs a game that tells threats, as "
+                f"k_in_a_row does; {game.name} does not; choose learner.shaping=none"
+            )
         for key, games in (
             ("evaluation.games", self.evaluation.games),
             ("gate.games", self.gate.games),
@@ -263,22 +419,25 @@ class Config:
         return {key: value for key, value in self.game.items() if key != "name"}
 
 
-_TAKEN = ("sweeps", "mlartifacts")  # what else lies under a root
+_TAKEN = ("sweeps", "mlartifacts", "tournaments")  # what else lies under a root
 
 
-def check_run_name(name: str) -> None:
+def check_run_name(name: str, key: str = "run") -> None:
     """Refuses names that are not a plain folder name.
+
+    Args:
+        key: what the command line calls it.
 
     Raises:
         ConfigError: a name with anything but letters, digits, ".", "_", "-", or starting with "."
     """
     if name in _TAKEN:
-        raise ConfigError(f"run must not be one of {', '.join(_TAKEN)}, got {name!r}")
+        raise ConfigError(f"{key} must not be one of {', '.join(_TAKEN)}, got {name!r}")
     plain = name.isascii() and all(letter.isalnum() or letter in "._-" for letter in name)
     if not plain or not name or name[0] in "._-" or len(name) > 100:
         raise ConfigError(
-            f"run must be a name of at most 100 letters, digits, '.', '_' and '-' that starts with "
-            f"a letter or digit, got {name!r}"
+            f"{key} must be a name of at most 100 letters, digits, '.', '_' and '-' that starts "
+            f"with a letter or digit, got {name!r}"
         )
 
 

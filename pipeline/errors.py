@@ -43,5 +43,9 @@ class LearningError(UserError):
     """Learning diverged."""
 
 
+class SessionError(UserError):
+    """A game that people play cannot be set up, played on or read as asked."""
+
+
 class ClusterError(UserError):
     """Ray or its actors cannot do what the configuration asks for."""

@@ -107,16 +107,26 @@ def _opponent(run: Run, name: str, loop: Loop) -> Opponent:
     return Opponent(name, theirs.policy(int(number)))
 
 
+def _kept(oracle: dict[str, int]) -> str:
+    """How many contested decisions kept the result that exact play gets, and how many there were."""
+    if not oracle["contested"]:
+        return "no contested decision"
+    share = oracle["kept_contested"] / oracle["contested"]
+    return f"{share:.1%} ({oracle['kept_contested']:,}/{oracle['contested']:,})"
+
+
 def table(rows: list[dict]) -> str:
     """Wins, draws and losses with n and interval, for a terminal."""
+    kept = any("oracle" in row for row in rows)
     lines = [
         f"{'against':<20} {'games':>7} {'distinct':>8} {'wins':>7} {'draws':>6} {'losses':>7} "
-        f"{'score':>6}  95% interval   plies"
+        f"{'score':>6}  95% interval   plies" + "   result kept (contested decisions)" * kept
     ]
     for row in rows:
         lines.append(
             f"{row['opponent']:<20} {row['n']:>7,} {row['distinct_games']:>8,} {row['wins']:>7,} "
             f"{row['draws']:>6,} {row['losses']:>7,} {row['score']:>6.1%}  "
             f"{row['low']:.1%} to {row['high']:.1%}  {row['mean_plies']:>5.1f}"
+            + (f"   {_kept(row['oracle'])}" if "oracle" in row else "")
         )
     return "\n".join(lines)

@@ -286,6 +286,71 @@ def calibration(records: Sequence[Record]) -> bytes | None:
     return _png(figure)
 
 
+def tree_sizes(tables: Mapping[int, Sequence[Mapping]]) -> bytes | None:
+    """Size and error of model trees over the generations: leaves and depth of each action's trees,
+    and the root mean squared error on games that were held out, beside that on held-out rows of
+    games that taught. The gap between these two is what the trees know by heart.
+
+    Args:
+        tables: rows of trees.parquet by generation, an action each; actions that share the pooled
+            trees count once in sizes.
+    """
+    tables = {generation: rows for generation, rows in sorted(tables.items()) if rows}
+    if not tables:
+        return None
+    at = np.array(list(tables), float)
+    actions = sorted({row["action"] for rows in tables.values() for row in rows})
+    names = {row["action"]: row.get("text") for rows in tables.values() for row in rows}
+    figure = Figure(figsize=(11.0, 3.3), dpi=100)
+    panels = (
+        (0.055, 0.21, "Leaves of a tree", "leaves"),
+        (0.315, 0.21, "Depth", "tests"),
+        (0.73, 0.26, "Error (band: all actions)", "RMSE, in units of the targets"),
+    )
+    leaves, depth, error = (
+        _axes(figure, (left, 0.15, width, 0.74), title, unit) for left, width, title, unit in panels
+    )
+    for axes, key in ((leaves, "leaves"), (depth, "depth")):
+        every = np.full((len(actions), len(at)), math.nan)
+        for g, rows in enumerate(tables.values()):
+            alike = [row["action"] for row in rows if row["pooled"]][1:]
+            for row in rows:
+                if row["action"] not in alike:
+                    every[actions.index(row["action"]), g] = row[key]
+        if len(actions) <= len(SERIES):
+            for i, line in enumerate(every):
+                _line(axes, at, line, i, str(names[actions[i]]))
+        else:
+            for i, line in enumerate(every):
+                label = "an action" if i == 0 else None
+                axes.plot(at, line, color=GREY, alpha=0.35, linewidth=0.8, label=label)
+            _line(axes, at, np.nanmean(every, axis=0), 0, "mean of all actions")
+    _legend(depth)
+    for i, (key, words) in enumerate((("rmse_games", "held-out games"), ("rmse_rows", "rows"))):
+        low, mean, high = np.transpose([_pooled_error(rows, key) for rows in tables.values()])
+        if np.isfinite(mean).any():
+            error.fill_between(at, low, high, color=SERIES[i], alpha=0.15, linewidth=0)
+            _line(error, at, mean, i, words)
+            error.legend(fontsize=8, frameon=False, loc="lower left")
+    for axes in (leaves, depth, error):
+        axes.set_ylim(bottom=0.0)
+        _whole(axes, "generation", 5)
+    depth.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    return _png(figure)
+
+
+def _pooled_error(rows: Sequence[Mapping], key: str) -> tuple[float, float, float]:
+    """Least, pooled and largest error of the actions; in the pooled one an action weighs as many
+    rows as taught it."""
+    error, taught = _numbers(row.get(key) for row in rows), _numbers(row["rows"] for row in rows)
+    known = np.isfinite(error) & (taught > 0)
+    if not known.any():
+        return math.nan, math.nan, math.nan
+    error = error[known]
+    square = np.average(error**2, weights=taught[known])
+    return float(error.min()), math.sqrt(square), float(error.max())
+
+
 # Strength.
 
 
@@ -334,6 +399,43 @@ def win_rates(records: Sequence[Record]) -> bytes | None:
         _shares(axes)
         every = [width * i + mark for i in range(len(names)) for mark in marks]
         axes.set_xticks(every, [str(mark) for mark in marks] * len(names))
+    return _png(figure)
+
+
+def score_matrix(names: Sequence[str], scores: np.ndarray, title: str) -> bytes:
+    """Score of every player (row) against every other (column), a draw counting half.
+
+    Args:
+        names: of the players, [N].
+        scores: float [N, N] within 0..1; NaN where two did not meet.
+
+    Returns:
+        PNG; cells have numbers for up to 25 players.
+    """
+    n = len(names)
+    side = max(2.0, min(9.0, 0.34 * n))  # inches
+    room = 0.3 + 0.075 * max(map(len, names))
+    width, height = side + room + 0.9, side + room + 0.5
+    figure = Figure(figsize=(width, height), dpi=100)
+    axes = figure.add_axes((room / width, room / height, side / width, side / height))
+    colours = LinearSegmentedColormap.from_list("score", (ORANGE, "#FFFFFF", BLUE))
+    shade = colours.with_extremes(bad=PALE)
+    image = axes.imshow(np.ma.masked_invalid(scores), cmap=shade, vmin=0.0, vmax=1.0)
+    step = math.ceil(n / 60)
+    axes.set_xticks(range(0, n, step), names[::step], rotation=90, fontsize=8)
+    axes.set_yticks(range(0, n, step), names[::step], fontsize=8)
+    axes.spines[:].set_visible(False)
+    figure.text(0.02, 1 - 0.22 / height, title, fontsize=10, va="center")
+    for row, column in np.argwhere(np.isfinite(scores)) if n <= 25 else ():
+        value = scores[row, column]
+        colour = "white" if value > 0.8 else BLACK
+        words = f"{100 * value:.0f}"
+        axes.text(column, row, words, fontsize=7, ha="center", va="center", color=colour)
+    place = ((room + side + 0.15) / width, room / height, 0.15 / width, side / height)
+    bar = figure.colorbar(image, cax=figure.add_axes(place))
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
     return _png(figure)
 
 
@@ -428,10 +530,15 @@ def throughput(records: Sequence[Record]) -> bytes | None:
 # All of them.
 
 
-def run_figures(game: Game, records: Sequence[Record]) -> dict[str, bytes]:
+def run_figures(
+    game: Game, records: Sequence[Record], trees: Mapping[int, Sequence[Mapping]] | None = None
+) -> dict[str, bytes]:
     """Every figure that applies to the game and the records: PNG by file stem.
 
     About 0.6 s of CPU for 25 generations.
+
+    Args:
+        trees: rows of trees.parquet by generation, where the learner grows trees.
     """
     solution = game.solution() if game.solution else None
     name = game.title
@@ -443,6 +550,7 @@ def run_figures(game: Game, records: Sequence[Record]) -> dict[str, bytes]:
         "win_rates": win_rates(records),
         "loss": loss_curves(records),
         "calibration": calibration(records),
+        "trees": tree_sizes(trees or {}),
         "game_lengths": game_lengths(records),
         "exploration": exploration_and_duplicates(records),
         "throughput": throughput(records),

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from games import Game
-from pipeline import figures
+from pipeline import figures, ratings
 from pipeline.config import flatten, make_game_from, to_dict
 from pipeline.run import Run
 
@@ -28,6 +28,8 @@ _FIGURES = {  # file stem -> what it shows, for readers and for those who cannot
     "generation, on training and on held-out games.",
     "calibration": "Mean predicted value against the mean discounted return that followed, in "
     "bins, for the newest generation.",
+    "trees": "Leaves and depth of each action's trees, and their error on held-out games and on "
+    "held-out rows of games that taught, over the generations.",
     "game_lengths": "Plies per game over the generations, in self-play and in evaluation.",
     "exploration": "Share of decisions that explored, of states seen before and of distinct games.",
     "throughput": "Self-play games per second, and wall time of each generation by phase.",
@@ -40,7 +42,7 @@ def build(run: Run, pngs: Mapping[str, bytes] | None = None) -> str:
     Rates come with their n and 95% Wilson interval; "seconds" are wall time.
 
     Args:
-        pngs: `figures.run_figures` of the run, if they are at hand; drawing them is nine tenths
+        pngs: `run_figures` of the run, if they are at hand; drawing them is nine tenths
             of the work.
     """
     game = make_game_from(run.config.game)
@@ -48,11 +50,18 @@ def build(run: Run, pngs: Mapping[str, bytes] | None = None) -> str:
     title = f"{game.title}: run {run.name}"
     parts = [f"<h1>{escape(title)}</h1>", _about(run, records)]
     if records:
-        parts += [_values(game, records), _generations(records), _matches(game, records)]
-        drawn = figures.run_figures(game, records) if pngs is None else pngs
+        parts += [_values(game, records), _generations(records), _ratings(records)]
+        parts.append(_matches(game, records))
+        drawn = run_figures(run, game, records) if pngs is None else pngs
         parts.append(_figures(drawn))
     parts.append(_configuration(run))
     return _PAGE.format(title=escape(title), style=_STYLE, body="\n".join(parts), script=_SCRIPT)
+
+
+def run_figures(run: Run, game: Game, records: Sequence[figures.Record]) -> dict[str, bytes]:
+    """`figures.run_figures` of a run as it stands."""
+    trees = {each["generation"]: run.table(each["generation"], "trees") for each in records}
+    return figures.run_figures(game, records, trees)
 
 
 # Words.
@@ -154,8 +163,10 @@ def _generations(records: Sequence[figures.Record]) -> str:
     opponents.sort(key=lambda name: (name == figures.ANCESTORS, name == "predecessor"))
     solved = any(record["solution"] for record in records)
     gated = any(record["champion"] != record["policy"] for record in records)
+    tested = any(record.get("gate") for record in records)
     head = ["generation", *["solved"] * solved, *map(escape, opponents)]
-    head += ["loss, held out", "loss, train", *["champion"] * gated, "games/s", "seconds"]
+    head += ["loss, held out", "loss, train", *["gate"] * tested, *["champion"] * gated]
+    head += ["games/s", "seconds"]
     lines = []
     for record, row in zip(records, rows, strict=True):
         learner, play = record["learner"], record["selfplay"] or {}
@@ -163,6 +174,7 @@ def _generations(records: Sequence[figures.Record]) -> str:
         line += [_solved(record["solution"] or {})] * solved
         line += [_score(row.get(opponent)) for opponent in opponents]
         line += [_number(learner.get(key), ".4f") for key in ("loss_held_out", "loss_train")]
+        line += [_gate(record.get("gate"))] * tested
         line += [escape(record["champion"])] * gated
         line.append(_number(play.get("games_per_second") or None, ",.0f"))
         line.append(_number(sum(record["seconds"].values()), ",.2f"))
@@ -183,6 +195,39 @@ def _score(row: Mapping | None) -> str:
     return (
         f"<b>{percent(row['score'])}</b> {_interval(row)}<br><span class=small>{counts}, "
         f"n = {row['n']}, {row['distinct_games']} distinct</span>"
+    )
+
+
+def _gate(gate: Mapping | None) -> str:
+    """The decision of a gate and what it stands on."""
+    if not gate:
+        return "–"
+    evidence = f"{percent(gate['score'])}, n = {gate['games']:,}"
+    if "llr" in gate:
+        bounds = f"{gate['lower']:.2f} to {gate['upper']:.2f}"
+        evidence = f"LLR {gate['llr']:.2f} of {bounds}, {gate['pairs']:,} pairs, {evidence}"
+    words = f"{gate['reason']}; {evidence}"
+    return f"<b>{escape(gate['decision'])}</b><br><span class=small>{escape(words)}</span>"
+
+
+def _ratings(records: Sequence[figures.Record]) -> str:
+    """The players as the newest fit rates them."""
+    rated = [record["ratings"] for record in records if record.get("ratings")]
+    if not rated:
+        return ""
+    lines = []
+    for each in rated[-1]["players"]:
+        interval = f"{_number(each['low'], '+,.0f')} to {_number(each['high'], '+,.0f')}"
+        if each["player"] == rated[-1]["anchor"]:
+            interval = "anchor"
+        elif each["rating"] is None:
+            interval = "not linked"
+        rating = _number(each["rating"], "+,.0f")
+        lines.append([escape(each["player"]), rating, interval, f"{each['games']:,}"])
+    table = _table("Ratings", ["player", "Elo", "95% interval", "games"], lines, "ratings")
+    return (
+        f"<h2>Ratings</h2>\n<p>From all evaluation matches of the run, none of the gate's. "
+        f"{escape(ratings.notes(rated[-1]))}</p>\n{table}"
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 from filelock import FileLock, Timeout
 
@@ -24,7 +25,8 @@ from pipeline.errors import ConfigError, RunError
 from pipeline.policies.store import PolicySource
 from pipeline.storage import Storage
 
-# What may change when a run goes on: none of it decides what is played or learned.
+# What may change when a run goes on: none of it decides what is played or learned, but for
+# evaluations, whose scores choose the opponents where these are prioritised.
 FREE_TO_CHANGE = ("run", "root", "generations", "tracking.", "cluster.", "evaluation.")
 
 
@@ -219,6 +221,19 @@ class Run:
         done = set(self.complete())
         return [record for record in self._read_records() if record["generation"] in done]
 
+    def table(self, generation: int, name: str) -> list[dict]:
+        """The rows of a table that the learner wrote beside a policy; empty if it wrote none."""
+        path = f"{self.folder(generation)}/{name}.parquet"
+        if not self.storage.exists(path):
+            return []
+        try:
+            return pq.read_table(pa.BufferReader(self.storage.read(path))).to_pylist()
+        except pa.ArrowException as error:
+            raise RunError(
+                f"{self.storage.where(path)} is damaged; delete it: nothing but pages and figures "
+                "needs it"
+            ) from error
+
     def _read_records(self) -> list[dict]:
         path = f"{self.name}/metrics.jsonl"
         if not self.storage.exists(path):
@@ -289,10 +304,13 @@ def _lock(storage: Storage, name: str) -> FileLock | None:
 
 def _refuse_changes(name: str, before: dict[str, Any], now: dict[str, Any]) -> None:
     old, new = flatten(before), flatten(now)
+    free: tuple[str, ...] = FREE_TO_CHANGE
+    if old["opponents.past_by"] == "prioritised":
+        free = tuple(key for key in free if key != "evaluation.")
     changed = [
         f"{key} {_shown(old.get(key))} -> {_shown(new.get(key))}"
         for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key) and not key.startswith(FREE_TO_CHANGE)
+        if old.get(key) != new.get(key) and not key.startswith(free)
     ]
     if changed:
         raise RunError(

@@ -10,6 +10,7 @@ import argparse
 
 from filelock import FileLock, Timeout
 
+from pipeline import league, ratings
 from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.evaluate import table
@@ -114,11 +115,17 @@ def show(run: Run) -> str:
         lines.append(
             f"  missing shard: {run.storage.where(path)} (the same command plays it again)"
         )
-    evaluated = [record for record in run.records() if record["evaluation"]]
+    records = run.records()
+    if records and records[-1].get("gate"):
+        gate = records[-1]["gate"]
+        lines.append(f"  gate of generation {newest}: {league.gate_words(gate)}, {gate['reason']}")
+    evaluated = [record for record in records if record["evaluation"]]
     if evaluated:
         lines += [
             "",
             f"generation {evaluated[-1]['generation']}:",
             table(evaluated[-1]["evaluation"]),
         ]
+        if evaluated[-1].get("ratings"):
+            lines += ["", ratings.table(evaluated[-1]["ratings"])]
     return "\n".join(lines)

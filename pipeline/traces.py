@@ -109,6 +109,13 @@ def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def table_bytes(columns: dict[str, np.ndarray]) -> bytes:
+    """A Parquet file of arrays of equal length."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, compression="zstd")
+    return sink.getvalue().to_pybytes()
+
+
 def _digest(facts: dict) -> str:
     """Of all facts but itself: the footer of a Parquet file has no checksum."""
     return fingerprint(_dump({key: value for key, value in facts.items() if key != "digest"}))

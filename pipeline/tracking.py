@@ -30,6 +30,7 @@ from pipeline.policies.store import PolicySource, load_policy
 from pipeline.run import Run, code_version
 from pipeline.storage import Storage
 from pipeline.streams import Streams, game_keys
+from pipeline.tree_pages import generation_pages
 
 _RETRY_PAUSE = 2.0  # seconds between attempts to reach a server that is away
 _QUIET = {
@@ -41,6 +42,10 @@ _QUIET = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
+
+# Kinds of policies that people can read: the folder of their pages, and what makes the pages of a
+# generation, file by name.
+_PAGES = {"action_trees": ("trees", generation_pages)}
 
 
 class Tracker:
@@ -166,7 +171,7 @@ class Sender:
             self._connect()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            pngs = figures.run_figures(self._game, records)
+            pngs = report.run_figures(self._run, self._game, records)
             page = report.build(self._run, pngs)
             self._run.storage.write(f"{self._run.name}/report.html", page)
             (folder / "report.html").write_text(page, encoding="utf-8")
@@ -233,8 +238,8 @@ class Sender:
         return run.info.run_id
 
     def _send(self, record: dict) -> None:
-        """A generation's picture and policy, then, in one request, its numbers: what the server has
-        numbers of, it has whole."""
+        """A generation's policy, pages and picture, then, in one request, its numbers: what the
+        server has numbers of, it has whole."""
         from mlflow.entities import Metric
         from PIL import Image
 
@@ -246,6 +251,8 @@ class Sender:
                 data = self._run.storage.read(f"{self._run.folder(generation)}/policy/{file}")
                 (Path(name) / file).write_bytes(data)
             self._client.log_artifacts(self._id, name, f"policies/{generation:04d}")
+            kind = json.loads((Path(name) / "policy.json").read_text())["kind"]
+        self._send_pages(kind, generation)
         picture = figures.value_bars(self._solution, record, self._game.title)
         if picture is not None:
             path = f"{self._run.folder(generation)}/values.png"
@@ -261,6 +268,23 @@ class Sender:
                 Metric(key, value, stamp, generation) for key, value in metrics_of(record).items()
             ],
         )
+
+    def _send_pages(self, kind: str, generation: int) -> None:
+        """What makes a policy readable, if it is of a kind that can be read. Numbers do not wait
+        for it: where a file that it reads is damaged, there is a warning instead."""
+        if kind not in _PAGES:
+            return
+        where, pages = _PAGES[kind]
+        try:
+            files = pages(self._run, generation)
+        except UserError as error:
+            print(f"warning: no pages of generation {generation}: {error}", file=sys.stderr)
+            return
+        if files:
+            with tempfile.TemporaryDirectory() as name:
+                for file, data in files.items():
+                    (Path(name) / file).write_bytes(data)
+                self._client.log_artifacts(self._id, name, f"{where}/{generation:04d}")
 
     def _frame(self, generation: int) -> bytes | None:
         path = f"{self._run.folder(generation)}/values.png"
@@ -387,7 +411,7 @@ def _short(value: Any) -> str:
 
 
 def metrics_of(record: dict) -> dict[str, float]:
-    """The numbers of a generation that MLflow draws as curves; about thirty, all finite.
+    """The numbers of a generation that MLflow draws as curves; about forty, all finite.
 
     Scores count a draw as half a win; `_lo` and `_hi` are the ends of the 95% Wilson interval.
     """
@@ -403,9 +427,31 @@ def metrics_of(record: dict) -> dict[str, float]:
     if past:
         games = sum(row["n"] for row in past)
         metrics["eval/ancestors"] = sum(row["score"] * row["n"] for row in past) / games
+    asked = [row["oracle"] for row in record["evaluation"] if "oracle" in row]
+    for name, right, of in (
+        ("oracle/all_kept", "kept", "decisions"),
+        ("oracle/contested_kept", "kept_contested", "contested"),
+    ):
+        decisions = sum(counts[of] for counts in asked)
+        if decisions:
+            metrics[name] = sum(counts[right] for counts in asked) / decisions
     solution = record["solution"] or {}
     metrics["solved/optimal"] = solution.get("optimal")
+    metrics["solved/all_weak"] = solution.get("weak")
+    metrics["solved/all_strong"] = solution.get("strong")
+    metrics["solved/contested_weak"] = solution.get("weak_contested")
     metrics["solved/sign_right"] = solution.get("sign_accuracy")
+    gate = record.get("gate")
+    if gate:
+        metrics["gate/promoted"] = gate["decision"] == "promoted"
+        metrics |= {f"gate/{key}": gate.get(key) for key in ("score", "games", "llr")}
+    rated = record.get("ratings")
+    if rated:
+        mine = [each for each in rated["players"] if each["player"] == record["policy"]]
+        for each in mine:
+            metrics["rating/policy"] = each["rating"]
+            metrics |= {"rating/policy_lo": each["low"], "rating/policy_hi": each["high"]}
+        metrics["rating/first_player"] = rated["first_player"][0]
     play = record["selfplay"]
     if play is not None:
         metrics |= {

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import league, traces
+from pipeline import league, ratings, traces
 from pipeline.backend import Backend, Serial
 from pipeline.config import ClusterConfig, Config, make_game_from, stage_for, to_dict
 from pipeline.errors import RunError, ShardError
@@ -23,10 +23,13 @@ from pipeline.policies.store import PolicySource
 from pipeline.progress import Progress
 from pipeline.run import Run, code_version
 from pipeline.selfplay import Results
+from pipeline.streams import game_keys
 from pipeline.tracking import Tracker
 from pipeline.work import FitTask, MatchTask, Setting, ShardDone, ShardTask, SolutionTask
 
 _MATCH_GAMES = 200  # of a match in one task
+_GATE_PAIRS = 25  # of a sequential test in one task
+_REPLICATES = 200  # of the bootstrap of the ratings, after every evaluation
 
 
 def train(config: Config, parent: str | None = None) -> dict[str, Any]:
@@ -194,16 +197,35 @@ class Loop:
 
     def gate(self, generation: int, source: PolicySource) -> tuple[PolicySource, dict | None]:
         """The champion from this generation on, and the match that decided it, if one did."""
-        champion = self.run.champion(generation - 1)
-        row = None
-        if self.config.gate.rule != "always":
-            gate = self.config.gate
-            opponents = [league.Opponent("champion", champion)]
-            rows = self.matches(
-                "gate", generation, source, opponents, gate.games, gate.opening_plies
+        gate, champion = self.config.gate, self.run.champion(generation - 1)
+        if gate.rule == "always":
+            return source, None
+        players = self.game.num_players
+        most, size = gate.games, _MATCH_GAMES
+        ahead = most
+        if gate.rule == "sprt":
+            # It plays ahead, a part for every actor; what comes behind the pair that decides is
+            # not looked at, so how far that is does not matter.
+            most, size = gate.pairs * players, _GATE_PAIRS * players
+            ahead = size * self.backend.players
+        parts: list[Results] = []
+        for first in range(0, most, ahead):
+            tasks = self._match_tasks(
+                "gate",
+                generation,
+                source,
+                [league.Opponent("champion", champion)],
+                range(first, min(first + ahead, most)),
+                gate.opening_plies,
+                size,
             )
-            row = rows[0]
-        return (source if league.passes_gate(self.config, row) else champion), row
+            played = self._play_matches(f"generation {generation}: gate", tasks)
+            parts += [results for results, _ in played]
+            if gate.rule == "sprt" and league.judge(gate, _joined(parts)).decision != "undecided":
+                break
+        results = _joined(parts)
+        record = league.gate_record(gate, self.game, champion.name, results)
+        return (source if record["decision"] == "promoted" else champion), record
 
     def matches(
         self,
@@ -215,8 +237,37 @@ class Loop:
         opening_plies: int,
     ) -> list[dict]:
         """Plays `games` games against each opponent and sums them up, in order."""
-        size = _MATCH_GAMES - _MATCH_GAMES % self.game.num_players or self.game.num_players
-        tasks = [
+        tasks = self._match_tasks(
+            purpose, generation, source, opponents, range(games), opening_plies, _MATCH_GAMES
+        )
+        parts = self._play_matches(f"generation {generation}: {purpose}", tasks)
+        rows = []
+        for match, opponent in enumerate(opponents):
+            own = [part for task, part in zip(tasks, parts, strict=True) if task.match == match]
+            results = _joined([results for results, _ in own])
+            counts = [count for _, count in own if count is not None]
+            oracle = (
+                {key: sum(each[key] for each in counts) for key in counts[0]} if counts else None
+            )
+            row = league.summarise_match(
+                self.game, opponent.label, opponent.source.name, results, oracle=oracle
+            )
+            rows.append(row)
+        return rows
+
+    def _match_tasks(
+        self,
+        purpose: str,
+        generation: int,
+        source: PolicySource,
+        opponents: list[league.Opponent],
+        games: range,
+        opening_plies: int,
+        size: int,
+    ) -> list[MatchTask]:
+        """Some games of a match against each opponent, in parts of about `size` games."""
+        size = size - size % self.game.num_players or self.game.num_players
+        return [
             MatchTask(
                 setting=self.setting,
                 purpose=purpose,
@@ -225,30 +276,25 @@ class Loop:
                 policy=source,
                 opponent=opponent.source,
                 first=first,
-                count=min(size, games - first),
+                count=min(size, games.stop - first),
                 opening_plies=opening_plies,
+                oracle=purpose != "gate",
             )
             for match, opponent in enumerate(opponents)
-            for first in range(0, games, size)
+            for first in range(games.start, games.stop, size)
         ]
-        progress = Progress(f"generation {generation}: {purpose}", games * len(opponents), "games")
-        parts: dict[tuple[int, int], Results] = {}
-        for index, results in self.backend.play(tasks):
-            parts[tasks[index].match, tasks[index].first] = results
+
+    def _play_matches(
+        self, what: str, tasks: list[MatchTask]
+    ) -> list[tuple[Results, dict[str, int] | None]]:
+        """What each task found, in order."""
+        progress = Progress(what, sum(task.count for task in tasks), "games")
+        parts: dict[int, tuple[Results, dict[str, int] | None]] = {}
+        for index, part in self.backend.play(tasks):
+            parts[index] = part
             progress.add(tasks[index].count)
         progress.clear()
-        rows = []
-        for match, opponent in enumerate(opponents):
-            own = [parts[key] for key in sorted(parts) if key[0] == match]
-            results = Results(
-                *(
-                    np.concatenate([getattr(part, name) for part in own])
-                    for name in ("returns", "plies", "decisions", "hashes")
-                )
-            )
-            row = league.summarise_match(self.game, opponent.label, opponent.source.name, results)
-            rows.append(row)
-        return rows
+        return [parts[index] for index in range(len(tasks))]
 
     def _record(
         self,
@@ -271,6 +317,7 @@ class Loop:
                 "evaluation", generation, source, opponents, config.games, config.opening_plies
             )
             [(_, solution)] = self.backend.play([SolutionTask(self.setting, source)])
+        rated = self._ratings(generation, source, rows) if rows else None
         seconds["evaluation"] = time.perf_counter() - start
         return {
             "generation": generation,
@@ -281,8 +328,23 @@ class Loop:
             "learner": report,
             "evaluation": rows,
             "solution": solution,
+            "ratings": rated,
             "seconds": {name: round(value, 4) for name, value in seconds.items()},
         }
+
+    def _ratings(self, generation: int, source: PolicySource, rows: list[dict]) -> dict | None:
+        """All players of the run so far, rated from all its evaluation matches so far."""
+        newest = {"policy": source.name, "evaluation": rows}
+        outcomes = league.rated_outcomes([*self.run.records(), newest])
+        key = game_keys(self.config.seed, "ratings", generation, [0])[0]
+        return ratings.fit(outcomes, replicates=_REPLICATES, seed=int(key))
+
+
+def _joined(parts: list[Results]) -> Results:
+    """Results of games that follow each other as one."""
+    return Results(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in league.RESULTS)
+    )
 
 
 def _timed(seconds: dict[str, float], name: str, work: Callable[[], Any]) -> Any:
@@ -353,6 +415,10 @@ def _line(record: dict, generations: int) -> str:
     solution = record["solution"]
     if solution and "optimal" in solution:
         parts.append(f"solved {solution['optimal']}/{solution['of']}")
+    if record.get("gate"):
+        parts.append(f"gate {league.gate_words(record['gate'])}")
+        if solution["weak_contested"] is not None:
+            parts.append(f"kept {solution['weak_contested']:.0%}")
     if play["games_per_second"]:
         parts.append(f"{play['games_per_second']:,.0f} games/s")
     parts.append(f"{sum(record['seconds'].values()):.1f} s")

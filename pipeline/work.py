@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from games import Game
-from pipeline import traces
+from pipeline import oracles, traces
 from pipeline.config import LEARNERS
-from pipeline.league import Pool, match_seats, selfplay_seatings
+from pipeline.league import Pool, match_seats, selfplay_seatings, table_seats
 from pipeline.policies.base import Exploring, LearnedPolicy, Policy
 from pipeline.policies.store import PolicySource, cached_game, cached_policy, save_policy
 from pipeline.selfplay import Results, play_games
@@ -85,6 +85,7 @@ class ShardTask:
             "policies": [source.name for source in self.pool.sources],
             "digests": [source.digest for source in self.pool.sources],
             "weights": list(self.pool.weights),
+            "explorers": self.pool.explorers,
             "epsilon": list(self.epsilon),
             "temperature": list(self.temperature),
         }
@@ -93,8 +94,8 @@ class ShardTask:
         start = time.perf_counter()
         game = self.setting.game
         policies = [
-            _explore(cached_policy(self.setting.root, source, game), self)
-            for source in self.pool.sources
+            self._exploring(cached_policy(self.setting.root, source, game), first=index == 0)
+            for index, source in enumerate(self.pool.sources)
         ]
         seatings = selfplay_seatings(
             self.pool,
@@ -112,6 +113,11 @@ class ShardTask:
         self.setting.storage.write(self.path, data)
         seconds = time.perf_counter() - start
         return ShardDone(self.path, traces.fingerprint(data), len(data), summary, seconds)
+
+    def _exploring(self, policy: Policy, first: bool) -> Policy:
+        if not isinstance(policy, LearnedPolicy) or not (first or self.pool.explorers == "all"):
+            return policy
+        return Exploring(policy, np.array(self.epsilon), np.array(self.temperature))
 
     def verified(self) -> ShardDone | None:
         """The shard if it is on disk, whole and this very one; None if there is none.
@@ -138,12 +144,6 @@ class ShardTask:
         return ShardDone(self.path, traces.fingerprint(data), len(data), summary, 0.0)
 
 
-def _explore(policy: Policy, task: ShardTask) -> Policy:
-    if not isinstance(policy, LearnedPolicy):
-        return policy
-    return Exploring(policy, np.array(task.epsilon), np.array(task.temperature))
-
-
 @dataclass(frozen=True)
 class MatchTask:
     """Plays some games of a match: `policy` in each seat in turn, `opponent` in the others."""
@@ -157,17 +157,27 @@ class MatchTask:
     first: int
     count: int
     opening_plies: int
+    oracle: bool = False  # compare the policy's decisions with exact play, where that is cheap
 
-    def run(self) -> Results:
+    def run(self) -> tuple[Results, dict[str, int] | None]:
+        """How the games ended, and `oracles.kept_results` of the policy's own decisions or None."""
         game = self.setting.game
         sources = (self.policy, self.opponent)
         policies = [cached_policy(self.setting.root, source, game) for source in sources]
         seatings, sets = match_seats(self.first, self.count, game.num_players)
         keys = game_keys(self.setting.seed, f"{self.purpose}{self.match}", self.generation, sets)
-        results, _ = play_games(
-            game, policies, seatings, keys, opening_plies=self.opening_plies, record=False
+        results, played = play_games(
+            game,
+            policies,
+            seatings,
+            keys,
+            opening_plies=self.opening_plies,
+            record=self.oracle and oracles.has_oracle(game),
         )
-        return results
+        if played is None:
+            return results, None
+        own = np.flatnonzero(played.policy == 0)
+        return results, oracles.kept_results(game, played.state.take(own), played.action[own])
 
 
 @dataclass(frozen=True)
@@ -178,7 +188,7 @@ class SolutionTask:
     policy: PolicySource
 
     def run(self) -> dict | None:
-        """Counts of right answers, and V of the solved afterstates; None if nothing is solved."""
+        """`oracles.answers`, and V of the solved afterstates; None if nothing is solved."""
         game = self.setting.game
         if game.solution is None:
             return None
@@ -187,11 +197,9 @@ class SolutionTask:
         legal = game.legal_of(solved.states)
         answers: dict[str, Any] = {"of": len(solved.states)}
         if isinstance(policy, LearnedPolicy):
-            q = np.where(legal, policy.action_values(game, solved.states, legal), -np.inf)
-            # Every best action must be right: a tie is broken at random.
-            best = q == q.max(1, keepdims=True)
-            answers["optimal"] = int((~(best & ~solved.optimal).any(1)).sum())
-        if hasattr(policy, "values_of"):
+            q = policy.action_values(game, solved.states, legal)
+            answers |= oracles.answers(solved, q)
+        if len(solved.afterstates) and hasattr(policy, "values_of"):
             values = policy.values_of(game, solved.afterstates, solved.players)
             answers["sign_accuracy"] = float((np.sign(values) == np.sign(solved.values)).mean())
             answers["values"] = [round(float(value), 5) for value in values]
@@ -210,7 +218,10 @@ class FitTask:
     previous: PolicySource | None  # None: make the policy that a run starts from
 
     def run(self) -> tuple[PolicySource, dict]:
-        """The saved policy and the learner's report (docs/architecture.md, metrics.jsonl)."""
+        """The saved policy and the learner's report (docs/architecture.md, metrics.jsonl).
+
+        What the report has under `tables`, columns by name, is written beside the policy.
+        """
         start = time.perf_counter()
         name = self.learner["name"]
         learner = importlib.import_module(f"pipeline.learners.{name}")
@@ -226,6 +237,31 @@ class FitTask:
             policy, report = learner.fit(game, window, previous, config, seed)
             report["rows"] = len(window)
             report["duplicate_states"] = traces.duplicate_share(window)
+            for name, columns in report.pop("tables", {}).items():
+                where = f"{self.path.rpartition('/')[0]}/{name}.parquet"
+                storage.write(where, traces.table_bytes(columns))
         source = save_policy(storage, self.path, policy, game, self.generation)
         report["seconds"] = time.perf_counter() - start
         return source, report
+
+
+@dataclass(frozen=True)
+class TableTask:
+    """Plays some games in which every seat is another policy's, in every order of seats."""
+
+    setting: Setting
+    purpose: str
+    policies: tuple[PolicySource, ...]  # as many as the game has seats
+    first: int
+    count: int
+    opening_plies: int
+
+    def run(self) -> tuple[Results, None]:
+        game = self.setting.game
+        policies = [cached_policy(self.setting.root, source, game) for source in self.policies]
+        seatings, sets = table_seats(self.first, self.count, game.num_players)
+        keys = game_keys(self.setting.seed, self.purpose, 0, sets)
+        results, _ = play_games(
+            game, policies, seatings, keys, opening_plies=self.opening_plies, record=False
+        )
+        return results, None

@@ -148,6 +148,7 @@ def make(
         state_to_text=words.state_to_text,
         state_from_text=words.state_from_text,
         action_to_text=words.action_to_text,
+        outcome_to_text=words.outcome_to_text,
         state_to_json=words.state_to_json,
         num_outcomes=OUTCOMES,
         chance_probabilities=rules.chance_probabilities,

@@ -15,7 +15,7 @@ from games.catan.board import (
     tiles_to_text,
 )
 from games.catan.drawing import draw_map, owners, road_owners
-from games.catan.rules import has_won
+from games.catan.rules import has_won, step
 from games.catan.state import (
     ACCEPT,
     ACTIONS,
@@ -50,7 +50,6 @@ from games.catan.state import (
     SETTLEMENT,
     STATE,
     STEAL,
-    STEAL_CARD,
     TAKE_CARD,
     VICTORY,
     WANT,
@@ -100,6 +99,15 @@ ACTION_TEXTS = _action_texts()
 
 def action_to_text(rules, action: int) -> str:
     return ACTION_TEXTS[action]
+
+
+def outcome_to_text(rules, state, outcome: int) -> str:
+    """What chance drew in a state where it decides: the roll, the stolen or the dealt card."""
+    if state["phase"] == DICE:
+        return f"rolls {outcome + 2}"
+    if state["phase"] == DEAL:
+        return f"draws {CARD_NAMES[outcome]}"
+    return f"steals {RESOURCES[outcome]} from player {state['victim']}"
 
 
 # ---- positions
@@ -307,7 +315,6 @@ def state_from_text(rules, text: str) -> np.ndarray:
 def state_to_json(rules, state) -> dict:
     """Everything of a position in plain values; the table of fields is docs/games/catan.md."""
     settlements, cities = owners(state["settlements"]), owners(state["cities"])
-    seats = slice(rules.players)
     over = state["player"] == TERMINAL
     return {
         "player": int(state["player"]),
@@ -358,7 +365,6 @@ def state_to_json(rules, state) -> dict:
         "offers": int(state["offers"]),
         "victim": int(state["victim"]) if state["victim"] >= 0 else None,
         "corner": int(state["corner"]) if state["corner"] >= 0 else None,
-        "can_win": (state["points"] + state["cards"][:, VICTORY])[seats].tolist(),
     }
 
 
@@ -369,12 +375,8 @@ def event_to_text(rules, before, action: int, after) -> str:
     """What an action or an outcome did, as a line of a transcript; both states are records."""
     turn_player, phase = int(before["turn_player"]), before["phase"]
     who = f"player {before['player'] if before['player'] >= 0 else turn_player}"
-    if phase == DICE:
-        text = f"{who} rolls {action + 2}"
-    elif phase == STEAL_CARD:
-        text = f"{who} steals {RESOURCES[action]} from player {before['victim']}"
-    elif phase == DEAL:
-        text = f"{who} draws {CARD_NAMES[action]}"
+    if before["player"] == CHANCE:
+        text = f"{who} {outcome_to_text(rules, before, action)}"
     elif phase == COMPOSE and action == PROPOSE:
         seat = int(before["player"])
         kind = "offers" if seat == turn_player else "counters with"
@@ -410,3 +412,26 @@ def event_to_text(rules, before, action: int, after) -> str:
         points = (after["points"] + after["cards"][:, VICTORY])[: rules.players].tolist()
         text += f"; {_who_decides(rules, after)}, points {' '.join(map(str, points))}"
     return text
+
+
+def transcript(rules, state, actions) -> str:
+    """A game as text: the island, then a line for every action and outcome, from a start on.
+
+    Args:
+        state: a record, as `init` or a trace has it.
+        actions: integers, those of players and the outcomes of chance in turn.
+    """
+    one = np.array([state], STATE)
+    lines = [
+        f"board: {tiles_to_text(state['resource'], state['number'])}",
+        f"ports: {ports_to_text(state['port'])}",
+    ]
+    turn = None
+    for action in actions:
+        if one[0]["turn"] != turn:
+            turn = one[0]["turn"]
+            lines.append(f"turn {turn}" if turn >= 0 else f"set-up {turn + 2 * rules.players + 1}")
+        before = one[0].copy()
+        step(rules, one, np.array([action], np.int32))
+        lines.append(f"  {before['ply']}: {event_to_text(rules, before, int(action), one[0])}")
+    return "\n".join(lines)

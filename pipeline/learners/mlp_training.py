@@ -1,4 +1,4 @@
-"""Training an MLP by Adam: jitted for processors, torch for GPUs. Both take the same steps.
+"""Training an MLP: jitted for processors, torch for GPUs. Both take the same steps.
 
 Small networks over small batches, as board games have them, spend most of their time between
 torch's operators. One jitted loop, which reads only the non-zero inputs, is about eight times
@@ -6,6 +6,7 @@ faster at the SumTo100 network (benchmarks/bench_learner.py) and does not need t
 installed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,13 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from games import Symmetry
 from pipeline.errors import ConfigError, LearningError
 from pipeline.policies.mlp import MLP
 
 LOSSES = ("mse", "mae", "huber")
 # Below this share of non-zero inputs, adding rows of the first weight matrix beats multiplying it.
 _SPARSE = 0.3
-_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8  # of Adam, as published
+_RHO, _TINY = 0.95, 1e-7  # of Adadelta: the decay of its paper, the constant of Keras
+OPTIMIZERS = ("adam", "adadelta")
 
 
 class Options(NamedTuple):
@@ -29,6 +33,7 @@ class Options(NamedTuple):
     batch: int
     epochs: int
     threads: int
+    optimizer: str = "adam"  # of OPTIMIZERS
 
 
 @dataclass
@@ -42,15 +47,28 @@ class Curve:
 class Rows(NamedTuple):
     inputs: np.ndarray  # float32 [N, F]
     targets: np.ndarray  # float32 [N]
+    # int64 [N]: which output of the network each target is for; the others learn nothing from it.
+    # None: the first.
+    outputs: np.ndarray | None = None
 
 
-def fresh_mlp(inputs: int, hidden: list[int], output: str, seed: int) -> MLP:
+def with_images(rows: Rows, symmetries: Sequence[Symmetry]) -> Rows:
+    """The rows, and their images under a game's symmetries."""
+    inputs = [rows.inputs, *(rows.inputs[:, each.observation] for each in symmetries)]
+    outputs = None
+    if rows.outputs is not None:
+        images = [each.action[rows.outputs] for each in symmetries]
+        outputs = np.concatenate([rows.outputs, *images])
+    return Rows(np.concatenate(inputs), np.concatenate([rows.targets] * len(inputs)), outputs)
+
+
+def fresh_mlp(inputs: int, hidden: list[int], outputs: int, output: str, seed: int) -> MLP:
     """A network with weights and biases uniform in +-1/sqrt(inputs of the layer).
 
     Source: the default of torch.nn.Linear, after Y. LeCun et al., "Efficient BackProp" (1998).
     """
     rng = np.random.default_rng(seed)
-    sizes = [inputs, *hidden, 1]
+    sizes = [inputs, *hidden, outputs]
     weights, biases = [], []
     for before, after in pairwise(sizes):
         bound = 1.0 / np.sqrt(before)
@@ -61,7 +79,9 @@ def fresh_mlp(inputs: int, hidden: list[int], output: str, seed: int) -> MLP:
 
 def loss_of(mlp: MLP, rows: Rows, loss: str) -> float:
     """Mean loss per row."""
-    error = mlp(rows.inputs).astype(np.float64) - rows.targets
+    which = 0 if rows.outputs is None else rows.outputs
+    values = mlp(rows.inputs)[np.arange(len(rows.targets)), which]
+    error = values.astype(np.float64) - rows.targets
     if loss == "mse":
         return float(np.mean(error**2))
     size = np.abs(error)
@@ -73,16 +93,17 @@ def loss_of(mlp: MLP, rows: Rows, loss: str) -> float:
 def train(
     mlp: MLP, rows: Rows, held_out: Rows, options: Options, seed: int, device: str, curve: Curve
 ) -> MLP:
-    """Epochs of Adam from `mlp` on; returns the network after the epoch with the least held-out
-    loss, or after the last one if nothing is held out.
+    """Epochs of gradient steps from `mlp` on; returns the network after the epoch with the least
+    held-out loss, or after the last one if nothing is held out.
 
     Args:
         seed: decides the order of the rows.
         device: "jit", "cpu" (torch on the processor) or "cuda".
         curve: receives the losses of every epoch.
 
-    Source: Kingma & Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1, with
-    weight decay added to the gradient.
+    Source: Kingma & Ba, "Adam: a method for stochastic optimization" (2015), algorithm 1; Zeiler,
+    "ADADELTA: an adaptive learning rate method" (2012), algorithm 1, its step times the learning
+    rate. Weight decay is added to the gradient.
     """
     stepper = _Jitted(mlp, rows, options) if device == "jit" else _Torch(mlp, rows, options, device)
     rng = np.random.default_rng(seed)
@@ -111,11 +132,14 @@ def train(
 class _Jitted:
     def __init__(self, mlp: MLP, rows: Rows, options: Options):
         self._like = mlp
-        self._sizes = np.array([*(len(w) for w in mlp.weights), 1])
+        self._sizes = np.array([*(len(w) for w in mlp.weights), len(mlp.biases[-1])])
         self._parameters = _flatten(mlp)
         self._moments = np.zeros((2, len(self._parameters)), np.float32)
         self._steps = 0
         self._rows, self._options = rows, options
+        self._outputs = rows.outputs
+        if self._outputs is None:
+            self._outputs = np.zeros(len(rows.targets), np.int64)
         filled = rows.inputs != 0
         self._sparse = bool(filled.mean() < _SPARSE) if filled.size else False
         if self._sparse:
@@ -129,6 +153,7 @@ class _Jitted:
         total = _epoch(
             self._rows.inputs,
             self._rows.targets,
+            self._outputs,
             self._sparse,
             self._starts,
             self._columns,
@@ -140,6 +165,7 @@ class _Jitted:
             self._steps,
             LOSSES.index(options.loss),
             self._like.output == "tanh",
+            options.optimizer == "adadelta",
             options.learning_rate,
             options.weight_decay,
         )
@@ -181,13 +207,30 @@ def _adam(parameters, gradient, moments, step, rate, decay):
         parameters[i] -= pace * first[i] / (np.sqrt(second[i]) * scale + tiny)
 
 
+@njit(cache=True, fastmath=True, error_model="numpy")
+def _adadelta(parameters, gradient, moments, rate, decay):
+    """One step of Adadelta over all parameters."""
+    one, rho = np.float32(1.0), np.float32(_RHO)
+    pace, fade, tiny = np.float32(rate), np.float32(decay), np.float32(_TINY)
+    squares, steps = moments[0], moments[1]
+    for i in range(len(parameters)):
+        g = gradient[i] + fade * parameters[i]
+        squares[i] = rho * squares[i] + (one - rho) * g * g
+        step = np.sqrt(steps[i] + tiny) / np.sqrt(squares[i] + tiny) * g
+        steps[i] = rho * steps[i] + (one - rho) * step * step
+        parameters[i] -= pace * step
+
+
 @njit(cache=True)
-def _blame(values, targets, loss, tanh, out):
+def _blame(values, targets, which, loss, tanh, out):
     """Gradient of the batch's mean loss at the last linear layer; returns the loss, summed."""
     count = len(values)
     total = 0.0
+    out[:] = 0.0
     for i in range(count):
-        value = np.tanh(values[i, 0]) if tanh else values[i, 0]
+        value = values[i, which[i]]
+        if tanh:
+            value = np.tanh(value)
         error = np.float64(value - targets[i])
         size = abs(error)
         if loss == 0:
@@ -201,7 +244,7 @@ def _blame(values, targets, loss, tanh, out):
             slope = error if size < 1.0 else np.sign(error)
         if tanh:
             slope *= 1.0 - value * value
-        out[i, 0] = slope / count
+        out[i, which[i]] = slope / count
     return total
 
 
@@ -213,8 +256,8 @@ def _add_scaled(into, row, factor):
 
 @njit(cache=True)
 def _epoch(
-    inputs, targets, sparse, starts, columns, order, batch, sizes, parameters, moments, steps,
-    loss, tanh, rate, decay,
+    inputs, targets, which, sparse, starts, columns, order, batch, sizes, parameters, moments,
+    steps, loss, tanh, adadelta, rate, decay,
 ):  # fmt: skip
     """One pass over the rows in the given order; returns the summed loss."""
     layers = len(sizes) - 1
@@ -232,12 +275,14 @@ def _epoch(
     blames = np.zeros((2, batch * widest), np.float32)
     x = np.zeros((batch, sizes[0] if not sparse else 1), np.float32)
     labels = np.zeros(batch, np.float32)
+    of = np.zeros(batch, np.int64)
     total = 0.0
     for begin in range(0, len(order), batch):
         rows = order[begin : begin + batch]
         n = len(rows)
         for i in range(n):
             labels[i] = targets[rows[i]]
+            of[i] = which[rows[i]]
             if not sparse:
                 x[i] = inputs[rows[i]]
         # Forward.
@@ -262,9 +307,10 @@ def _epoch(
                     value = out[i, u] + bias[u]
                     out[i, u] = value if k == layers - 1 else max(value, np.float32(0.0))
         # Backward.
-        blame = blames[0, :n].reshape(n, 1)
-        last = outputs[layers - 1, :n].reshape(n, 1)
-        total += _blame(last, labels[:n], loss, tanh, blame)
+        ends = sizes[layers]
+        blame = blames[0, : n * ends].reshape(n, ends)
+        last = outputs[layers - 1, : n * ends].reshape(n, ends)
+        total += _blame(last, labels[:n], of[:n], loss, tanh, blame)
         for k in range(layers - 1, -1, -1):
             wide, high = sizes[k + 1], sizes[k]
             weight = parameters[weight_at[k] : bias_at[k]].reshape(high, wide)
@@ -292,7 +338,10 @@ def _epoch(
                             earlier[i, u] = 0.0
                 blame = earlier
         steps += 1
-        _adam(parameters, gradient, moments, steps, rate, decay)
+        if adadelta:
+            _adadelta(parameters, gradient, moments, rate, decay)
+        else:
+            _adam(parameters, gradient, moments, steps, rate, decay)
     return total
 
 
@@ -320,14 +369,24 @@ class _Torch:
             layers += [linear, torch.nn.ReLU()]
         layers[-1] = torch.nn.Tanh() if mlp.output == "tanh" else torch.nn.Identity()
         self._network = torch.nn.Sequential(*layers).to(device)
-        self._optimizer = torch.optim.Adam(
-            self._network.parameters(),
-            options.learning_rate,
-            betas=(_BETA_1, _BETA_2),
-            eps=_EPSILON,
-            weight_decay=options.weight_decay,
-            fused=True,
-        )
+        self._optimizer: torch.optim.Optimizer
+        if options.optimizer == "adadelta":
+            self._optimizer = torch.optim.Adadelta(
+                self._network.parameters(),
+                options.learning_rate,
+                rho=_RHO,
+                eps=_TINY,
+                weight_decay=options.weight_decay,
+            )
+        else:
+            self._optimizer = torch.optim.Adam(
+                self._network.parameters(),
+                options.learning_rate,
+                betas=(_BETA_1, _BETA_2),
+                eps=_EPSILON,
+                weight_decay=options.weight_decay,
+                fused=True,
+            )
         functions = torch.nn.functional
         self._loss = {
             "mse": functions.mse_loss,
@@ -336,6 +395,8 @@ class _Torch:
         }[options.loss]
         self._inputs = torch.from_numpy(rows.inputs).to(device)
         self._targets = torch.from_numpy(rows.targets).to(device)
+        which = np.zeros(len(rows.targets), np.int64) if rows.outputs is None else rows.outputs
+        self._which = torch.from_numpy(which).to(device)
 
     def epoch(self, order: np.ndarray) -> float:
         torch, batch = self._torch, self._options.batch
@@ -343,7 +404,9 @@ class _Torch:
         total = torch.zeros((), device=self._inputs.device)
         for start in range(0, len(order), batch):
             some = rows[start : start + batch]
-            loss = self._loss(self._network(self._inputs[some]).squeeze(1), self._targets[some])
+            values = self._network(self._inputs[some])
+            played = values.gather(1, self._which[some, None]).squeeze(1)
+            loss = self._loss(played, self._targets[some])
             self._optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self._optimizer.step()

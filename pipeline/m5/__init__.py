@@ -3,7 +3,14 @@
 import pipeline as pipeline  # points numba at the cache folder of these sources
 from pipeline.m5.binning import Binned, Binning
 from pipeline.m5.build import grow, grow_bag
-from pipeline.m5.forest import Forest, make_forest, predict, predict_row, predict_rows
+from pipeline.m5.forest import (
+    Forest,
+    clipped_trees,
+    make_forest,
+    predict,
+    predict_row,
+    predict_rows,
+)
 from pipeline.m5.options import Options
 from pipeline.m5.tree import Tree, load_trees, save_trees
 
@@ -13,6 +20,7 @@ __all__ = [
     "Forest",
     "Options",
     "Tree",
+    "clipped_trees",
     "grow",
     "grow_bag",
     "load_trees",

@@ -92,6 +92,25 @@ class Binning:
         )
         return frozen(codes, np.uint8)
 
+    def beside(self, other: "Binning") -> "Binning":
+        """The bins of tables that have the other's columns behind the own ones."""
+
+        def joined(name: str, dtype: type) -> np.ndarray:
+            return frozen(np.concatenate([getattr(self, name), getattr(other, name)]), dtype)
+
+        return Binning(
+            joined("edges", np.float32),
+            frozen(
+                np.append(self.edge_start, self.edge_start[-1] + other.edge_start[1:]), np.int32
+            ),
+            frozen(
+                np.append(self.code_start, self.code_start[-1] + other.code_start[1:]), np.int32
+            ),
+            joined("values", np.float64),
+            joined("center", np.float64),
+            joined("scale", np.float64),
+        )
+
     @property
     def _grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lookup grid: the lowest edge's value and cells per unit [F], edges before a cell [F, +1].

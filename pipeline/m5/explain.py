@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.m5.tree import Tree
 
-_SMALL = 0.01  # terms below this share of a formula's size are folded
+SMALL = 0.01  # terms below this share of a formula's size are folded
 
 
 def tree_to_text(tree: Tree, names: Sequence[str] | None = None) -> str:
@@ -47,17 +47,65 @@ def _node_size(tree: Tree, node: int) -> str:
 
 
 def _formula(tree: Tree, leaf: int, names: Sequence[str]) -> str:
-    terms = slice(tree.term_start[leaf], tree.term_start[leaf + 1])
-    coefficients = tree.coefficient[terms]
-    size = np.abs(coefficients * tree.term_deviation[terms])
-    order = np.argsort(-size, kind="stable")
-    shown = order[size[order] >= _SMALL * size.sum()]
+    terms = leaf_terms(tree, leaf)
+    least = SMALL * sum(abs(term.effect) for term in terms)
+    shown = [term for term in terms if abs(term.effect) >= least]
     text = f"y = {tree.intercept[leaf]:.6g}"
-    for k in shown:
-        sign = "-" if coefficients[k] < 0 else "+"
-        text += f" {sign} {abs(coefficients[k]):.4g} {names[tree.term_feature[terms][k]]}"
-    folded = len(order) - len(shown)
+    for term in shown:
+        sign = "-" if term.coefficient < 0 else "+"
+        text += f" {sign} {abs(term.coefficient):.4g} {names[term.feature]}"
+    folded = len(terms) - len(shown)
     return text + (f" and {folded} small terms" if folded else "")
+
+
+class Term(NamedTuple):
+    """One term of a leaf's formula."""
+
+    feature: int
+    coefficient: float
+    mean: float
+    """of the feature among the leaf's training rows"""
+    deviation: float
+    """its standard deviation there"""
+
+    @property
+    def effect(self) -> float:
+        """What one standard deviation of the feature moves the prediction."""
+        return self.coefficient * self.deviation
+
+
+def leaf_terms(tree: Tree, leaf: int) -> list[Term]:
+    """The terms of a leaf, by its number among the leaves: largest effect first."""
+    terms = [
+        Term(
+            int(tree.term_feature[k]),
+            float(tree.coefficient[k]),
+            float(tree.term_mean[k]),
+            float(tree.term_deviation[k]),
+        )
+        for k in range(tree.term_start[leaf], tree.term_start[leaf + 1])
+    ]
+    return sorted(terms, key=lambda term: -abs(term.effect))
+
+
+def base_of_leaf(tree: Tree, leaf: int) -> float:
+    """What a leaf predicts at the mean of its training rows, before clipping."""
+    terms = slice(tree.term_start[leaf], tree.term_start[leaf + 1])
+    return float(tree.intercept[leaf] + tree.coefficient[terms] @ tree.term_mean[terms])
+
+
+def signed(value: float) -> str:
+    """About three significant digits, to a thousandth at most, with a sign: +0.125, −1.20, +230."""
+    if not np.isfinite(value):
+        return "–"
+    size = abs(value)
+    text = f"{value:+,.{3 if size < 1 else 2 if size < 10 else 1 if size < 100 else 0}f}"
+    return "0" if not text.strip("+-0.,") else text.replace("-", "−")
+
+
+def number(value: float) -> str:
+    """`signed` without a plus."""
+    return signed(value).lstrip("+")
 
 
 class Step(NamedTuple):
@@ -126,7 +174,7 @@ def _explain_tree(tree: Tree, x: np.ndarray) -> Explanation:
     features, coefficients = tree.term_feature[terms], tree.coefficient[terms]
     contributions = np.zeros(tree.num_features)
     contributions[features] = coefficients * (x[features] - tree.term_mean[terms])
-    base = float(tree.intercept[leaf] + coefficients @ tree.term_mean[terms])
+    base = base_of_leaf(tree, int(leaf))
     free = base + float(contributions.sum())
     value = min(max(free, float(tree.limits[0])), float(tree.limits[1]))
     return Explanation(value, base, contributions, value - free, [path])
@@ -151,7 +199,7 @@ def explanation_to_text(explanation: Explanation, names: Sequence[str]) -> str:
     """The value, its parts from the largest down to 1% of all, and the tests passed."""
     size = np.abs(explanation.contributions)
     order = np.argsort(-size, kind="stable")
-    shown = order[(size[order] > 0.0) & (size[order] >= _SMALL * size.sum())]
+    shown = order[(size[order] > 0.0) & (size[order] >= SMALL * size.sum())]
     rest = explanation.contributions.sum() - explanation.contributions[shown].sum()
     lines = [f"{explanation.value:+.4g}", f"  {explanation.base:+.4g} base"]
     lines += [f"  {explanation.contributions[f]:+.4g} {names[f]}" for f in shown]
@@ -192,6 +240,26 @@ def importance(trees: Sequence[Tree]) -> Importance:
         np.mean([part.splits for part in parts], axis=0),
         np.mean([part.slopes for part in parts], axis=0),
     )
+
+
+def routed(trees: Sequence[Tree]) -> np.ndarray:
+    """Share of the training rows, by weight, whose path tests each feature: float64 [F], the mean
+    over the trees of a bag. Where a game's rows weigh as much as any other's, it counts games."""
+    return np.mean([_routed(tree) for tree in trees], axis=0)
+
+
+def _routed(tree: Tree) -> np.ndarray:
+    weight = np.zeros(tree.num_features)
+    stack: list[tuple[int, frozenset[int]]] = [(0, frozenset())]
+    while stack:
+        node, above = stack.pop()
+        feature = int(tree.feature[node])
+        if feature < 0:
+            continue
+        if feature not in above:  # rows are counted where they meet the feature first
+            weight[feature] += tree.weight[node]
+        stack += [(child, above | {feature}) for child in tree.children(node)]
+    return weight / max(tree.weight[0], 1e-300)
 
 
 def _importance(tree: Tree) -> Importance:

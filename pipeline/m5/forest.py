@@ -78,6 +78,13 @@ def predict_row(forest, x, bag):
 
 @njit(cache=True, nogil=True)
 def _predict_tree(forest, x, tree):
+    value = _formula(forest, x, tree)
+    return min(max(value, forest.limits[tree, 0]), forest.limits[tree, 1])
+
+
+@njit(cache=True, nogil=True)
+def _formula(forest, x, tree):
+    """What the formula of the row's leaf gives, before it is clipped."""
     i = forest.root[tree]
     while forest.feature[i] >= 0:
         i = i + 1 if x[forest.feature[i]] <= forest.threshold[i] else forest.right[i]
@@ -85,7 +92,20 @@ def _predict_tree(forest, x, tree):
     value = forest.intercept[leaf]
     for k in range(forest.term_start[leaf], forest.term_start[leaf + 1]):
         value += forest.coefficient[k] * x[forest.term_feature[k]]
-    return min(max(value, forest.limits[tree, 0]), forest.limits[tree, 1])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def clipped_trees(forest, x, bag):
+    """How many trees of a bag are clipped at row x float32 [F]: whose formula leaves the range of
+    the training targets by more than a millionth of it."""
+    count = 0
+    for tree in range(forest.bag_start[bag], forest.bag_start[bag + 1]):
+        low, high = forest.limits[tree]
+        slack = 1e-6 * (high - low)
+        value = _formula(forest, x, tree)
+        count += value < low - slack or value > high + slack
+    return count
 
 
 @njit(cache=True, nogil=True)

@@ -102,7 +102,7 @@ class ValueFunction(Protocol):
     """V of observations, and what it is made of."""
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        """float32 [N, F] -> float32 [N]."""
+        """float32 [N, F] -> float32 [N, 1]."""
         ...
 
     def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
@@ -125,7 +125,7 @@ class AfterstatePolicy:
         """
         observations = game.observations_of(afterstates, movers)
         firsts, inverse = unique_rows(observations)
-        return self.value(observations[firsts])[inverse]
+        return self.value(observations[firsts])[inverse, 0]
 
     def action_values(self, game: Game, states: np.ndarray, legal: np.ndarray) -> np.ndarray:
         after = expand(game, states, legal)

@@ -14,7 +14,7 @@ OUTPUTS = ("linear", "tanh")
 
 
 class MLP:
-    """Linear layers with ReLU between them and one output.
+    """Linear layers with ReLU between them.
 
     Args:
         weights: float32 [inputs, outputs] of each layer.
@@ -30,11 +30,11 @@ class MLP:
         self.output = output
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        """float32 [N, F] -> float32 [N].
+        """float32 [N, F] -> float32 [N, outputs].
 
         BLAS may round the last bits of a row differently in batches of different sizes.
         """
-        out = np.empty(len(observations), np.float32)
+        out = np.empty((len(observations), len(self.biases[-1])), np.float32)
         for start in range(0, len(observations), _CHUNK):
             out[start : start + _CHUNK] = self._forward(observations[start : start + _CHUNK])
         return out
@@ -45,7 +45,7 @@ class MLP:
             x += bias
             np.maximum(x, 0.0, out=x)
         x = x @ self.weights[-1] + self.biases[-1]
-        return np.tanh(x[:, 0]) if self.output == "tanh" else x[:, 0]
+        return np.tanh(x) if self.output == "tanh" else x
 
     def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
         arrays = {f"weight_{i}": weight for i, weight in enumerate(self.weights)}

@@ -69,4 +69,11 @@ def baseline(name: str, game: Game) -> Policy:
 
 
 def baseline_names(game: Game) -> list[str]:
+    """All that may be named."""
     return ["random", "win_or_random", *game.scripted]
+
+
+def default_baselines(game: Game) -> list[str]:
+    """Those that evaluations play against unless told otherwise: none that is slow."""
+    own = game.scripted if game.baselines is None else game.baselines
+    return ["random", "win_or_random", *own]

@@ -9,6 +9,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -16,9 +17,11 @@ import numpy as np
 
 from games import Game
 from pipeline.errors import PolicyError
+from pipeline.policies.action_trees import ActionTreesPolicy
 from pipeline.policies.afterstates import AfterstatePolicy
 from pipeline.policies.base import LearnedPolicy, Policy
 from pipeline.policies.mlp import MLP
+from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import baseline
 from pipeline.storage import Storage
 
@@ -36,8 +39,11 @@ _DAMAGE = (
     zlib.error,
 )
 
-KINDS = {  # what a saved policy calls itself -> how it is put together again
+# What a saved policy calls itself -> how it is put together again.
+KINDS: dict[str, Callable[[dict, dict], LearnedPolicy]] = {
+    "action_trees": ActionTreesPolicy.from_parts,
     "afterstate_value": lambda spec, arrays: AfterstatePolicy(MLP.from_parts(spec, arrays)),
+    "q_network": lambda spec, arrays: QNetworkPolicy(MLP.from_parts(spec, arrays)),
 }
 
 

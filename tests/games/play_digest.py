@@ -10,20 +10,32 @@ import numpy as np
 
 from games import CHANCE, TERMINAL, make_game
 
+# Game, parameters, scripted players that are asked, the ply from which the solver is: without the
+# JIT a search may take minutes.
 PLAYED = (
-    ("sumto", {"target": 23, "max_step": 4}),
-    ("k_in_a_row", {"width": 4, "height": 4, "k": 3}),
-    ("k_in_a_row", {"width": 16, "height": 3, "k": 4}),  # all 64 bits
-    ("k_in_a_row", {"width": 1, "height": 9, "k": 5}),
-    ("catan", {"points_to_win": 3, "turn_limit": 8, "counter_offers": True}),
-    ("catan", {"players": 2, "turn_limit": 6, "observation": "raw", "friendly_robber": True}),
+    ("sumto", {"target": 23, "max_step": 4}, ("perfect",), 0),
+    ("k_in_a_row", {"width": 4, "height": 4, "k": 3}, ("block_or_random", "alpha_beta_2"), 10),
+    ("k_in_a_row", {"width": 16, "height": 3, "k": 4}, ("block_or_random",), 44),  # all 64 bits
+    ("k_in_a_row", {"width": 1, "height": 9, "k": 5}, ("alpha_beta_6", "perfect"), 0),
+    (
+        "catan",
+        {"points_to_win": 3, "turn_limit": 8, "counter_offers": True},
+        ("weighted_random", "value_greedy"),
+        0,
+    ),
+    (
+        "catan",
+        {"players": 2, "turn_limit": 6, "observation": "raw", "friendly_robber": True},
+        ("weighted_random",),
+        0,
+    ),
 )
 
 
 def digest() -> str:
     said = hashlib.sha256()
     rng = np.random.default_rng(11)
-    for name, params in PLAYED:
+    for name, params, scripts, solved_from in PLAYED:
         game = make_game(name, **params)
         states = game.initial_states(np.arange(10))
         over = False
@@ -35,11 +47,14 @@ def digest() -> str:
             for array in (states, legal, chances, *views, game.returns_of(states)):
                 said.update(array.tobytes())
             deciding = np.flatnonzero(states["player"] >= 0)
-            for script in game.scripted.values():
+            for script in scripts:
                 chosen = np.zeros(len(deciding), np.int32)
                 uniforms = rng.random(len(deciding))
-                script(game.rules, states[deciding], legal[deciding], uniforms, chosen)
+                some = states.take(deciding)
+                game.scripted[script](game.rules, some, legal[deciding], uniforms, chosen)
                 said.update(chosen.tobytes())
+            if game.solver is not None and states["ply"].max() >= solved_from:
+                said.update(game.solver.scores(game.rules, states).tobytes())
             actions = np.where(legal, rng.random(legal.shape), -1).argmax(axis=1)
             by_chance = states["player"] == CHANCE
             if by_chance.any():

@@ -344,15 +344,15 @@ BROKEN = [
     (SUM, {"state_to_json": lambda rules, state: {"sum": state["sum"]}}, "what JSON can hold"),
     (SUM, {"scripted": {"fours": script_of_fours}}, "player fours must choose a legal action"),
     (SUM, {"scripted": {"by row": script_by_row}}, "by row must decide each row by that row"),
-    (SUM, {"solution": lambda: GIVEN._replace(optimal=~GIVEN.optimal)}, "hold legal actions only"),
+    (SUM, {"solution": lambda: GIVEN._replace(scores=-GIVEN.scores)}, "hold legal actions only"),
     (
         SUM,
-        {"solution": lambda: GIVEN._replace(optimal=first_changed(GIVEN.optimal, False))},
+        {"solution": lambda: GIVEN._replace(scores=first_changed(GIVEN.scores, ILLEGAL))},
         "hold an action in every position",
     ),
     (
         SUM,
-        {"solution": lambda: GIVEN._replace(optimal=first_changed(GIVEN.optimal, PLUS_ONE))},
+        {"solution": lambda: GIVEN._replace(scores=first_changed(GIVEN.scores, PLUS_ONE))},
         "the legal actions whose afterstates have the best value",
     ),
     (

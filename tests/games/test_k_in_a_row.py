@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_rules import PlainRow, lines_of, walk
+from position_graph import layers
 
 from games import TERMINAL, make_game
 
@@ -31,28 +32,6 @@ def wins(game, disc_sets):
     returns = game.returns_of(states)
     assert (returns[:, 0] == -returns[:, 1]).all()
     return returns[:, 0] == 1
-
-
-def layers(game):
-    """Distinct positions ply by ply: (states, ways, parents, children).
-
-    ways: how many action sequences lead to each state. parents, children: the edges to the layer
-    after, as indices into both.
-    """
-    width, height = game.params["width"], game.params["height"]
-    markers = sum(1 << column * (height + 1) for column in range(width))
-    states, ways = game.initial_states([0]), np.ones(1)
-    while True:
-        parents, actions = np.nonzero(game.legal_of(states))
-        if not len(parents):
-            yield states, ways, parents, parents
-            return
-        after = game.after(states[parents], actions)
-        # The mover's discs under a marker on the first empty cell of each column: one per position.
-        key = after["mover"] + after["occupied"] + np.uint64(markers)
-        _, first, children = np.unique(key, return_index=True, return_inverse=True)
-        yield states, ways, parents, children
-        states, ways = after[first], np.bincount(children, ways[parents])
 
 
 # ---- published counts

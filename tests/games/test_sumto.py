@@ -61,10 +61,34 @@ def test_the_solution_is_what_brute_force_finds(target, max_step):
 
     sums = [total for total in range(target) if values[total] == 1]
     assert solution.states["sum"].tolist() == sums
-    for total, optimal in zip(sums, solution.optimal, strict=True):
+    for total, scores in zip(sums, solution.scores, strict=True):
         steps = range(1, min(max_step, target - total) + 1)
         best = [s for s in steps if total + s == target or values[total + s] == -1]
-        assert (np.nonzero(optimal)[0] + 1).tolist() == best
+        assert (np.nonzero(scores > 0)[0] + 1).tolist() == best
+        assert (np.nonzero(scores != ILLEGAL)[0] + 1).tolist() == list(steps)
+
+
+@pytest.mark.parametrize(("target", "max_step"), [(23, 4), (13, 12), (30, 2)])
+def test_scores_say_how_soon_the_winner_wins(target, max_step):
+    game = make_game("sumto", target=target, max_step=max_step)
+    most = target // (max_step + 1) + 1
+    best = np.zeros(target + 1, int)  # of the player to move, by brute force from the target back
+    best[target] = -(most + 1)  # the winner's last step, one step ago, was worth `most`
+    for total in range(target - 1, -1, -1):
+        state = game.state_from_text(game.rules, str(total))
+        scores = game.solver.scores(game.rules, state)[0].astype(int)
+        for step in range(1, min(max_step, target - total) + 1):
+            later = best[total + step]
+            # Only the winner's own steps count: a win is a step further off, a loss is not.
+            assert scores[step - 1] == (-later - 1 if later < 0 else -later)
+        best[total] = scores.max()
+    assert game.solver.solvable(game.rules, state).tolist() == [True]
+    assert (np.diff([best[t] for t in range(target) if best[t] > 0][::max_step]) >= 0).all()
+
+
+def test_a_game_that_is_too_long_for_its_scores_has_no_solver():
+    assert make_game("sumto", target=100_000, max_step=2).solver is None
+    assert make_game("sumto", target=98_300, max_step=2).solver is not None
 
 
 def test_a_perfect_player_never_loses_from_a_won_sum():

@@ -67,6 +67,8 @@ def content(run: Run) -> list[dict]:
                 "learner": json.dumps(learner),
                 "evaluation": json.dumps(record["evaluation"]),
                 "solution": json.dumps(record["solution"]),
+                "ratings": json.dumps(record["ratings"]),
+                "gate": json.dumps(record.get("gate")),
             }
         )
     return generations

@@ -111,7 +111,9 @@ def test_a_changed_configuration_is_refused(folder):
     assert "seed 1 -> 7" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["train", "evaluate", "traces", "runs", "ui"])
+@pytest.mark.parametrize(
+    "verb", ["train", "evaluate", "play", "tournament", "traces", "trees", "runs", "ui"]
+)
 def test_every_verb_explains_itself(tmp_path, verb):
     done = selfplay(tmp_path, verb, "--help")
     assert done.returncode == 0
@@ -159,6 +161,7 @@ def test_runs_are_listed_and_shown(folder):
     assert any(line.split()[0] == "one" and "finished" in line for line in listing.splitlines())
     shown = selfplay(folder, "runs", "show", "one").stdout
     assert "generations complete: 2 of 2" in shown and "win_or_random" in shown
+    assert "random = 0, 400 points are odds of 10 to 1." in shown
     missing = selfplay(folder, "runs", "show", "nowhere")
     assert missing.returncode == 2 and "there is no run 'nowhere'" in missing.stderr
     assert selfplay(folder, "runs", "report", "one").stdout.strip().endswith("report.html")
@@ -180,6 +183,19 @@ def test_evaluate_plays_baselines_generations_and_other_runs(folder):
         assert sum(int(count) for count in row[3:6]) == 40
     bad = selfplay(folder, "evaluate", "run=one", "against=[nobody]", "cluster=serial")
     assert bad.returncode == 2 and "neither a baseline" in bad.stderr
+
+
+def test_a_tournament_of_runs_and_baselines(folder):
+    command = ["tournament", "name=cup", "players=[random,one,two/0-2-2]", "cluster=serial"]
+    done = selfplay(folder, *command, "games=20")
+    assert done.returncode == 0, done.stderr
+    assert "4 players, 6 pairings of 20 games, 120 games to play" in done.stdout
+    assert "95% interval" in done.stdout and "score of the row against the column" in done.stdout
+    again = selfplay(folder, *command, "games=20")
+    assert "0 games to play" in again.stdout
+    assert again.stdout.splitlines()[2:] == done.stdout.splitlines()[2:]
+    bad = selfplay(folder, "tournament", "name=cup", "players=[nobody]", "cluster=serial")
+    assert bad.returncode == 2 and bad.stderr.startswith("error: players: none of them is a run")
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's libraries

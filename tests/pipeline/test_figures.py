@@ -379,6 +379,28 @@ def test_run_figures_are_those_that_apply():
     assert set(figures.run_figures(four, [])) == set()
 
 
+def test_a_matrix_of_scores(drawn):
+    scores = np.array([[np.nan, 0.75, 1.0], [0.25, np.nan, 0.5], [0.0, 0.5, np.nan]])
+    figures.score_matrix(["a", "b", "c"], scores, "who beats whom")
+    axes = drawn[0].axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    texts = {text.get_position(): text.get_text() for text in axes.texts}
+    assert texts == {
+        (1, 0): "75",
+        (2, 0): "100",
+        (0, 1): "25",
+        (2, 1): "50",
+        (0, 2): "0",
+        (1, 2): "50",
+    }
+    assert np.array_equal(axes.images[0].get_array().filled(np.nan), scores, equal_nan=True)
+
+
+def test_a_large_matrix_of_scores_is_drawn():
+    names = [f"run/{generation}" for generation in range(80)]
+    assert pixels(figures.score_matrix(names, np.full((80, 80), 0.5), "many")).shape[1] < 1200
+
+
 # Between calls.
 
 
@@ -392,3 +414,64 @@ def test_threads_draw_the_same_as_one_alone():
 def test_pyplot_and_its_global_state_stay_out():
     code = "import sys, pipeline.figures; sys.exit('matplotlib.pyplot' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def tree_rows(generation: int, actions: int, pooled: tuple[int, ...] = ()) -> list[dict]:
+    """Rows of trees.parquet, as the learner writes them."""
+    return [
+        {
+            "action": action,
+            "text": f"column {action}",
+            "rows": 100 * (action + 1),
+            "games": 50,
+            "pooled": action in pooled,
+            "leaves": 2.0 * generation + action,
+            "depth": generation,
+            "rmse_rows": 0.3,
+            "rmse_games": math.nan if action == 1 else 0.4,
+        }
+        for action in range(actions)
+    ]
+
+
+def drawn_lines(monkeypatch, tables) -> dict[str, list[float]]:
+    """The y of every labelled line of the figure of trees."""
+    seen: dict[str, list[float]] = {}
+    line = figures._line
+
+    def noted(axes, x, y, index, label, **style):
+        seen[f"{axes.get_title(loc='left')}: {label}"] = np.asarray(y).tolist()
+        line(axes, x, y, index, label, **style)
+
+    monkeypatch.setattr(figures, "_line", noted)
+    assert figures.tree_sizes(tables) is not None
+    return seen
+
+
+def test_trees_are_drawn_by_action_and_their_errors_pooled(monkeypatch):
+    tables = {2: tree_rows(2, 3, pooled=(1, 2)), 0: [], 1: tree_rows(1, 3)}
+    lines = drawn_lines(monkeypatch, tables)
+    assert lines["Leaves of a tree: column 0"] == [2.0, 4.0]
+    assert lines["Leaves of a tree: column 1"] == [3.0, 5.0]
+    assert lines["Depth: column 0"] == [1, 2]
+    # Actions that share their trees count once.
+    assert lines["Leaves of a tree: column 2"][0] == 4.0
+    assert math.isnan(lines["Leaves of a tree: column 2"][1])
+    assert lines["Error (band: all actions): held-out games"] == pytest.approx([0.4, 0.4])
+    rows = tree_rows(1, 2)
+    rows[0]["rmse_games"], rows[1]["rmse_games"] = 0.1, 0.7
+    pooled = math.sqrt((100 * 0.01 + 200 * 0.49) / 300)
+    assert drawn_lines(monkeypatch, {1: rows})[
+        "Error (band: all actions): held-out games"
+    ] == pytest.approx([pooled])
+
+
+def test_many_actions_are_drawn_as_their_mean(monkeypatch):
+    lines = drawn_lines(monkeypatch, {1: tree_rows(1, 20)})
+    assert lines["Leaves of a tree: mean of all actions"] == pytest.approx([2 + 9.5])
+
+
+def test_without_trees_there_is_no_figure_of_them():
+    assert figures.tree_sizes({}) is None and figures.tree_sizes({0: []}) is None
+    rows = [{**row, "rmse_rows": None, "rmse_games": None} for row in tree_rows(1, 2)]
+    assert figures.tree_sizes({1: rows}) is not None

@@ -30,6 +30,11 @@ def test_a_wheel_works_from_another_directory(tmp_path):
     with zipfile.ZipFile(wheel) as content:
         content.extractall(installed)
     assert (installed / "pipeline" / "conf" / "experiment" / "sumto100.yaml").exists()
+    assert {file.name for file in (installed / "pipeline" / "pages").iterdir()} == {
+        "trees.css",
+        "trees.html",
+        "trees.js",
+    }
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     command = [sys.executable, "-c", "import pipeline, sys; print(pipeline.__file__)\n"]

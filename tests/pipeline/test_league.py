@@ -1,5 +1,6 @@
 """Who plays whom: by weight, in every seat, and counted right."""
 
+import json
 import math
 from collections import Counter
 
@@ -8,17 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import to_config
+from pipeline.config import GateConfig, to_config
 from pipeline.league import (
     Opponent,
     Pool,
+    difficulty_weights,
     evaluation_opponents,
+    gate_record,
+    gate_words,
+    match_outcomes,
     match_seats,
     opponent_pool,
-    passes_gate,
+    pair_scores,
+    rated_outcomes,
+    recency_weights,
+    recorded_scores,
     sample_past,
     selfplay_seatings,
     summarise_match,
+    table_seats,
 )
 from pipeline.policies.store import PolicySource
 from pipeline.ratings import wilson
@@ -58,6 +67,15 @@ def run_with(compose, tmp_path):
 def test_against_itself_alone(run_with):
     pool = opponent_pool(run_with([0, 1, 2]), 3)
     assert pool == Pool((policy(2),), (1.0,))
+
+
+def test_the_untrained_against_the_champion_after_a_first_opponent(run_with):
+    run = run_with([0, 1, 2], "selfplay.player=untrained", "opponents.first=win_or_random")
+    first = opponent_pool(run, 1)
+    assert first.sources == (policy(0), PolicySource("win_or_random"))
+    assert first.weights == (0.0, 1.0)
+    later = opponent_pool(run, 3)
+    assert later == Pool((policy(0), policy(2)), (0.0, 1.0), explorers="player")
 
 
 def test_weights_are_shared_out_over_the_past(run_with):
@@ -227,6 +245,7 @@ def test_a_match_of_two_by_hand(sumto12):
         "distinct_games": 6,
         "mean_plies": 6.5,
         "by_seat": [2 / 3, 2 / 3],
+        "results_by_seat": [[2, 0, 1], [2, 1, 0]],
     }
 
 
@@ -243,6 +262,16 @@ def test_a_match_of_three_by_hand(dice):
     assert (row["wins"], row["draws"], row["losses"], row["n"]) == (2, 2, 2, 6)
     assert row["score"] == 0.5
     assert row["by_seat"] == [1.0, 0.0, 0.0]
+    assert row["results_by_seat"] == [[2, 0, 0], [0, 1, 1], [0, 1, 1]]
+    # Seat of the policy, how many received more than each seat, games.
+    assert row["orders"] == [
+        [0, [0, 1, 1], 1],
+        [0, [0, 1, 2], 1],
+        [1, [0, 0, 2], 1],
+        [1, [0, 2, 0], 1],
+        [2, [0, 0, 0], 1],
+        [2, [2, 0, 1], 1],
+    ]
 
 
 def test_a_part_of_a_match_starts_in_its_own_seat(sumto12):
@@ -279,18 +308,232 @@ def test_counts_add_up_and_are_those_of_each_game(dice, returns, first):
     assert 0 <= row["low"] <= row["score"] <= row["high"] <= 1
 
 
+# Ratings.
+
+
+def test_a_match_of_two_as_outcomes(sumto12):
+    returns = [[1, -1], [-1, 1], [-1, 1], [0, 0], [1, -1], [-1, 1]]
+    row = summarise_match(sumto12, "predecessor", "g0002", results(returns, hashes=[1, 2] * 3))
+    # Two distinct games of six: each game counts a third.
+    assert match_outcomes("g0003", row) == [
+        (("g0003", "g0002"), (0, 1), 2, pytest.approx(2 / 3)),
+        (("g0003", "g0002"), (1, 0), 1, pytest.approx(1 / 3)),
+        (("g0002", "g0003"), (1, 0), 2, pytest.approx(2 / 3)),
+        (("g0002", "g0003"), (0, 0), 1, pytest.approx(1 / 3)),
+    ]
+
+
+def test_a_match_of_three_as_outcomes(dice):
+    row = summarise_match(dice, "random", "random", results([[3, 2, 2], [3, 3, 1], [1, 2, 1.5]]))
+    assert match_outcomes("g1", row) == [
+        (("g1", "random", "random"), (0, 1, 1), 1, 1.0),
+        (("random", "g1", "random"), (0, 0, 2), 1, 1.0),
+        (("random", "random", "g1"), (2, 0, 1), 1, 1.0),
+    ]
+
+
+def test_rows_written_before_seats_were_told_apart_are_passed_over(sumto12):
+    row = summarise_match(sumto12, "random", "random", results([[1, -1], [-1, 1]]))
+    del row["results_by_seat"]
+    assert rated_outcomes([{"policy": "g1", "evaluation": [row]}]) == []
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=2, max_size=2), min_size=2, max_size=30))
+def test_outcomes_of_two_keep_every_result(sumto12, returns):
+    row = summarise_match(sumto12, "random", "random", results(returns))
+    outcomes = match_outcomes("g1", row)
+    won = sum(
+        games
+        for seats, places, games, _ in outcomes
+        if places[seats.index("g1")] < places[1 - seats.index("g1")]
+    )
+    assert won == row["wins"] and sum(each.games for each in outcomes) == row["n"]
+
+
+# Opponents from the past by weight.
+
+
+def evaluated(run: Run, scores: dict[int, dict[int, float]]) -> None:
+    """Writes records: policy -> opponent -> score in 100 games."""
+    lines = []
+    for generation in run.complete():
+        rows = [
+            {"policy": policy(other).name, "score": score, "n": 100, "by_seat": [score, score]}
+            for other, score in scores.get(generation, {}).items()
+        ]
+        lines.append(
+            {"generation": generation, "policy": policy(generation).name, "evaluation": rows}
+        )
+    run.storage.write("run/metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_recent_generations_come_more_often():
+    # From generation 12 on the past is 0..10; two generations halve the weight.
+    weights = recency_weights(range(11), 12, 2.0)
+    assert weights[10] == 1 and weights[8] == 0.5 and weights[6] == 0.25
+    assert weights[0] == pytest.approx(1 / 32)
+
+
+def test_hard_opponents_come_more_often():
+    weights = difficulty_weights([0.0, 0.5, 0.9, 1.0], 2.0)
+    assert weights.tolist() == pytest.approx([1, 0.25, 0.01, 0])
+    # Nobody is hard any more: everybody comes alike.
+    assert difficulty_weights([1.0, 1.0], 2.0).tolist() == [1, 1]
+
+
+def test_scores_are_those_of_the_champion_from_both_sides_and_before(run_with):
+    run = run_with([0, 1, 2, 2, 2])
+    evaluated(run, {2: {1: 0.75, 0: 1.0}, 3: {2: 0.4, 0: 0.9}, 4: {2: 0.2}})
+    name = policy(2).name
+    expected = {policy(1).name: 0.75, policy(0).name: 1.0, policy(3).name: 0.6}
+    assert recorded_scores(run, 4, name) == pytest.approx(expected)
+    assert recorded_scores(run, 5, name) == pytest.approx(expected | {policy(4).name: 0.8})
+    assert recorded_scores(run, 1, name) == {}
+
+
+def test_an_evaluation_out_of_turn_does_not_count(run_with):
+    run = run_with([0, 1, 2, 3], "evaluation.every=2")
+    evaluated(run, {2: {0: 0.8}, 3: {0: 0.6}})  # 3 was the last one of some start
+    assert recorded_scores(run, 4, policy(2).name) == {policy(0).name: 0.8}
+    assert recorded_scores(run, 4, policy(3).name) == {}
+
+
+@pytest.mark.parametrize("rule", ["recency", "prioritised"])
+def test_the_past_is_drawn_by_weight(run_with, rule):
+    run = run_with(range(7), f"opponents={rule}", "opponents.past=100")
+    evaluated(run, {6: {0: 1.0, 1: 0.9, 2: 0.5, 4: 0.0}})
+    pool = opponent_pool(run, 7)
+    assert pool.sources[0] == policy(6) and sum(pool.weights) == pytest.approx(1)
+    share = {
+        source.name: weight / 0.2
+        for source, weight in zip(pool.sources[1:], pool.weights[1:], strict=True)
+        if source != RANDOM
+    }
+    if rule == "recency":
+        weights = 0.5 ** ((5 - np.arange(6)) / 5.0)
+    else:
+        weights = np.array([0, 0.1, 0.5, 0.5, 1, 0.5]) ** 2  # 3 and 5 were never met
+    expected = weights / weights.sum()
+    found = np.array([share.get(policy(each).name, 0.0) for each in range(6)])
+    # 100 draws: five deviations of a binomial share.
+    assert (abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / 100)).all()
+    assert opponent_pool(run, 7) == pool
+    # What comes later changes nothing.
+    run.finish(7, {"policy": policy(7).to_json(), "champion": policy(7).to_json(), "shards": []})
+    evaluated(run, {6: {0: 1.0, 1: 0.9, 2: 0.5, 4: 0.0}, 7: {6: 1.0}})
+    assert opponent_pool(run, 7) == pool
+
+
+@pytest.mark.parametrize("rule", ["recency", "prioritised"])
+def test_without_a_past_there_is_nobody_to_draw(run_with, rule):
+    pool = opponent_pool(run_with([0], f"opponents={rule}"), 1)
+    assert dict(zip(pool.sources, pool.weights, strict=True)) == pytest.approx(
+        {policy(0): 0.9, RANDOM: 0.1}
+    )
+
+
+# The gate.
+
+
+@given(st.integers(0, 60), st.integers(1, 30), st.integers(2, 4))
+def test_tables_are_sets_with_every_order_of_seats_once(first, count, players):
+    seatings, sets = table_seats(first, count, players)
+    size = math.factorial(players)
+    assert (sets == np.arange(first, first + count) // size).all()
+    whole, _ = table_seats(0, size, players)
+    assert len({tuple(row) for row in whole}) == size
+    assert (np.sort(whole, axis=1) == np.arange(players)).all()
+    assert (seatings == whole[np.arange(first, first + count) % size]).all()
+
+
+def test_scores_of_pairs_by_hand():
+    # Sets of two: won twice; won and lost; drawn and lost; the second set again.
+    returns = [[1, -1], [-1, 1], [1, -1], [1, -1], [0, 0], [1, -1], [1, -1], [1, -1], [1, -1]]
+    scores, fresh = pair_scores(results(returns, hashes=[1, 2, 3, 4, 5, 6, 3, 4, 9]))
+    assert scores.tolist() == [1, 0.5, 0.25, 0.5]  # the ninth game has no partner
+    assert fresh.tolist() == [True, True, True, False]
+
+
+def test_scores_of_sets_of_three_share_the_first_place():
+    returns = [[3, 1, 1], [2, 2, 0], [1, 1, 1], [0, 1, 2], [5, 5, 6], [1, 1, 0]]
+    scores, _ = pair_scores(results(returns))
+    assert scores.tolist() == pytest.approx([(1 + 1 / 2 + 1 / 3) / 3, 0])
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=10))
+def test_equals_of_three_score_a_third(returns):
+    # Identical players: whatever happens at a table happens to each of them from each seat.
+    games = [returns[at // 3] for at in range(3 * len(returns))]
+    assert pair_scores(results(games))[0] == pytest.approx(1 / 3)
+
+
+def gate(rule: str, **settings) -> GateConfig:
+    return GateConfig(rule=rule, **settings)
+
+
+def played(pairs: int, wins: float, hashes=None) -> Results:
+    """Pairs of which a share is won twice and the rest shared."""
+    won = int(pairs * wins)
+    returns = [[1, -1], [-1, 1]] * won + [[1, -1], [1, -1]] * (pairs - won)
+    return results(returns, hashes=hashes)
+
+
 @pytest.mark.parametrize(
-    ("rule", "score", "passes"),
+    ("threshold", "wins", "decision"),
     [
-        ("always", 0.0, True),
-        ("threshold", 0.55, True),
-        ("threshold", 0.56, True),
-        ("threshold", 0.5499, False),
-        ("threshold", None, True),  # nobody to play against
+        (0.55, 0.10, "promoted"),
+        (0.55, 0.09, "kept"),
+        (0.5, 0.0, "promoted"),
+        (0.0, 0.0, "promoted"),
     ],
 )
-def test_the_gate(compose, rule, score, passes):
-    threshold = ["gate.threshold=0.55"] if rule == "threshold" else []
-    config = to_config(compose(f"gate={rule}", *threshold))
-    row = None if score is None else {"score": score}
-    assert passes_gate(config, row) is passes
+def test_the_threshold_gate(sumto12, threshold, wins, decision):
+    record = gate_record(gate("threshold", threshold=threshold), sumto12, "g1", played(100, wins))
+    assert record["decision"] == decision and record["rule"] == "threshold"
+    assert record["score"] == pytest.approx(0.5 + wins / 2)
+    assert record["games"] == record["n"] == 200 and record["pairs"] == 100
+    assert record["pair_scores"][-1] == ([1.0, int(100 * wins)] if wins else [0.5, 100])
+
+
+def test_the_sequential_gate_promotes_who_is_stronger(sumto12):
+    record = gate_record(gate("sprt"), sumto12, "g1", played(400, 1.0))
+    assert record["decision"] == "promoted" and record["reason"] == "elo1 = 50 accepted"
+    assert record["llr"] >= record["upper"] == pytest.approx(math.log(19))
+    # The evidence ends where the decision fell.
+    assert record["pairs"] == record["distinct_pairs"] < 50
+    assert record["games"] == record["wins"] == 2 * record["pairs"]
+
+
+def test_the_sequential_gate_keeps_the_champion_against_an_equal(sumto12):
+    record = gate_record(gate("sprt"), sumto12, "g1", played(400, 0.0))
+    assert record["decision"] == "kept" and record["llr"] <= record["lower"]
+    assert record["reason"] == "elo0 = 0 accepted"
+
+
+def test_the_sequential_gate_keeps_the_champion_at_the_cap(sumto12):
+    record = gate_record(gate("sprt", pairs=20), sumto12, "g1", played(20, 0.5))
+    assert record["decision"] == "kept" and record["reason"] == "undecided after 20 pairs"
+    assert record["lower"] < record["llr"] < record["upper"] and record["pairs"] == 20
+
+
+@pytest.mark.parametrize("rule", ["threshold", "sprt"])
+def test_players_who_repeat_themselves_prove_nothing(sumto12, rule):
+    # Both play the same two games 200 times, and the new one wins them.
+    same = played(200, 1.0, hashes=[1, 2] * 200)
+    record = gate_record(gate(rule, pairs=200, min_distinct=20), sumto12, "g1", same)
+    assert record["decision"] == "kept"
+    assert record["distinct_pairs"] == 1 and record["distinct_games"] == 2
+    if rule == "threshold":
+        assert record["reason"] == "only 2 distinct games, needed 20"
+        assert gate_record(gate(rule), sumto12, "g1", same)["decision"] == "promoted"
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"decision": "kept", "llr": -2.951, "pairs": 84}, "kept (LLR -2.95, 84 pairs)"),
+        ({"decision": "promoted", "score": 0.5625}, "promoted (56.2%)"),
+    ],
+)
+def test_a_gate_in_words(record, words):
+    assert gate_words(record) == words

@@ -8,10 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from games import Symmetry
 from pipeline.errors import ConfigError, LearningError
 from pipeline.learners import mlp_training
 from pipeline.learners.mlp_training import (
     LOSSES,
+    OPTIMIZERS,
     Curve,
     Options,
     Rows,
@@ -19,6 +21,7 @@ from pipeline.learners.mlp_training import (
     fresh_mlp,
     loss_of,
     train,
+    with_images,
 )
 from pipeline.policies.mlp import MLP
 
@@ -51,6 +54,12 @@ def rows_of(kind: str, count: int, seed: int = 0) -> Rows:
     return Rows(inputs.astype(np.float32), targets.astype(np.float32))
 
 
+def with_outputs(rows: Rows, outputs: int) -> Rows:
+    """Each target for one of several outputs, 0 among those that none is for."""
+    which = np.random.default_rng(9).integers(1, outputs, len(rows.targets))
+    return rows._replace(outputs=which)
+
+
 def trained(device: str, mlp: MLP, rows: Rows, held_out: Rows, choice: Options):
     curve = Curve()
     return train(mlp, rows, held_out, choice, 7, device, curve), curve
@@ -79,7 +88,7 @@ CASES = [
 @pytest.mark.parametrize("decay", [0.0, 1e-2])
 def test_jitted_equals_torch(kind, hidden, loss, output, batch, decay):
     rows, held_out = rows_of(kind, 100), rows_of(kind, 40, seed=1)
-    mlp = fresh_mlp(FEATURES, hidden, output, 3)
+    mlp = fresh_mlp(FEATURES, hidden, 1, output, 3)
     choice = options(loss=loss, batch=batch, weight_decay=decay)
     jitted, ours = trained("jit", mlp, rows, held_out, choice)
     torched, theirs = trained("cpu", mlp, rows, held_out, choice)
@@ -89,6 +98,62 @@ def test_jitted_equals_torch(kind, hidden, loss, output, batch, decay):
     assert jitted(held_out.inputs) == pytest.approx(torched(held_out.inputs), abs=2e-4)
     for left, right in zip(jitted.weights, torched.weights, strict=True):
         assert left == pytest.approx(right, abs=2e-3)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("kind", "hidden", "loss", "output", "batch"),
+    [
+        ("dense", [8], "mae", "linear", 16),
+        ("sparse", [6, 5], "mse", "tanh", 7),
+        ("one-hot", [], "huber", "linear", 50),
+    ],
+)
+def test_jitted_equals_torch_for_every_optimizer_and_several_outputs(
+    kind, hidden, loss, output, batch, optimizer
+):
+    rows = with_outputs(rows_of(kind, 100), 4)
+    held_out = with_outputs(rows_of(kind, 40, seed=1), 4)
+    mlp = fresh_mlp(FEATURES, hidden, 4, output, 3)
+    rate = 1.0 if optimizer == "adadelta" else 1e-2
+    choice = options(loss=loss, batch=batch, optimizer=optimizer, learning_rate=rate)
+    jitted, ours = trained("jit", mlp, rows, held_out, choice)
+    torched, theirs = trained("cpu", mlp, rows, held_out, choice)
+    assert ours.train == pytest.approx(theirs.train, rel=1e-4)
+    assert ours.held_out == pytest.approx(theirs.held_out, rel=1e-4)
+    assert jitted(held_out.inputs) == pytest.approx(torched(held_out.inputs), abs=2e-4)
+    # Nobody asked for output 0: its weights are what they were, whatever was learned below it.
+    assert (jitted.weights[-1][:, 0] == mlp.weights[-1][:, 0]).all()
+    assert (jitted.weights[-1][:, 1:] != mlp.weights[-1][:, 1:]).any(0).all()
+
+
+def test_two_steps_of_adadelta_are_the_papers():
+    """Zeiler (2012), algorithm 1, by hand for one weight, its gradient 2 w - 2 (mse, input 1)."""
+    rows = Rows(np.ones((1, 1), np.float32), np.ones(1, np.float32))
+    mlp = MLP([np.array([[0.5]])], [np.array([0.0])], "linear")
+    choice = options(optimizer="adadelta", learning_rate=0.5, epochs=2, batch=1)
+    nothing = Rows(np.empty((0, 1), np.float32), np.empty(0, np.float32))
+    network, _ = trained("jit", mlp, rows, nothing, choice)
+    w, b, squares, moved = 0.5, 0.0, 0.0, 0.0
+    for _ in range(2):  # weight and bias have the same gradient, so the same step
+        g = 2 * (w + b - 1)
+        squares = 0.95 * squares + 0.05 * g * g
+        step = np.sqrt(moved + 1e-7) / np.sqrt(squares + 1e-7) * g
+        moved = 0.95 * moved + 0.05 * step * step
+        w, b = w - 0.5 * step, b - 0.5 * step
+    assert network.weights[0][0, 0] == pytest.approx(w, abs=1e-7)
+    assert network.biases[0][0] == pytest.approx(b, abs=1e-7)
+
+
+def test_images_move_inputs_and_outputs_together():
+    swap = Symmetry(np.array([2, 1, 0]), np.array([1, 0]))
+    rows = Rows(np.array([[1, 2, 3]], np.float32), np.array([0.5], np.float32), np.array([1]))
+    both = with_images(rows, [swap])
+    assert both.inputs.tolist() == [[1, 2, 3], [3, 2, 1]]
+    assert both.targets.tolist() == [0.5, 0.5]
+    assert both.outputs is not None
+    assert both.outputs.tolist() == [1, 0]
+    assert with_images(rows._replace(outputs=None), [swap]).outputs is None
 
 
 # The formulas, in float64.
@@ -134,7 +199,7 @@ def test_the_first_step_of_adam_is_the_rate_in_the_direction_of_the_gradient(
 ):
     """After one step m / (1 - b1) = g and v / (1 - b2) = g^2: p moves by rate * g / (|g| + eps)."""
     rows = rows_of(kind, 25)
-    mlp = fresh_mlp(FEATURES, [5], output, 4)
+    mlp = fresh_mlp(FEATURES, [5], 1, output, 4)
     after, curve = trained(
         "jit", mlp, rows, NONE, options(loss=loss, batch=25, epochs=1, weight_decay=decay)
     )
@@ -173,7 +238,7 @@ def test_the_second_step_of_adam_by_hand():
 @pytest.mark.parametrize("device", ["jit", "cpu"])
 def test_training_makes_the_loss_small(device):
     rows = rows_of("one-hot", 300)
-    mlp = fresh_mlp(FEATURES, [32], "tanh", 1)
+    mlp = fresh_mlp(FEATURES, [32], 1, "tanh", 1)
     before = loss_of(mlp, rows, "mse")
     after, curve = trained(device, mlp, rows, NONE, options(epochs=40))
     assert loss_of(after, rows, "mse") < before / 10
@@ -182,7 +247,7 @@ def test_training_makes_the_loss_small(device):
 
 def test_the_network_of_the_best_held_out_epoch_is_kept():
     rows, held_out = rows_of("dense", 100), rows_of("dense", 30, seed=1)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     # So fast that it gets worse again.
     choice = options(learning_rate=0.3, epochs=12)
     kept, curve = trained("jit", mlp, rows, held_out, choice)
@@ -195,7 +260,7 @@ def test_the_network_of_the_best_held_out_epoch_is_kept():
 
 def test_without_held_out_rows_the_last_epoch_is_kept():
     rows = rows_of("dense", 100)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     kept, curve = trained("jit", mlp, rows, NONE, options(learning_rate=0.3, epochs=6))
     assert curve.held_out == [] and len(curve.train) == 6
     longer = Curve()
@@ -207,7 +272,7 @@ def test_without_held_out_rows_the_last_epoch_is_kept():
 @pytest.mark.parametrize("device", ["jit", "cpu"])
 def test_training_leaves_what_it_starts_from_as_it_is(device):
     rows = rows_of("sparse", 50)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     before = [w.tobytes() for w in (*mlp.weights, *mlp.biases)]
     inputs = rows.inputs.tobytes()
     trained(device, mlp, rows, rows, options())
@@ -217,7 +282,7 @@ def test_training_leaves_what_it_starts_from_as_it_is(device):
 
 def test_the_seed_decides_the_order_of_the_rows():
     rows = rows_of("sparse", 90)
-    mlp = fresh_mlp(FEATURES, [8], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [8], 1, "linear", 2)
     curves = []
     for seed in (1, 1, 2):
         curve = Curve()
@@ -228,7 +293,7 @@ def test_the_seed_decides_the_order_of_the_rows():
 
 @pytest.mark.parametrize("device", ["jit", "cpu"])
 def test_no_rows_teach_nothing(device):
-    mlp = fresh_mlp(FEATURES, [4], "linear", 2)
+    mlp = fresh_mlp(FEATURES, [4], 1, "linear", 2)
     after, curve = trained(device, mlp, NONE, NONE, options(epochs=2))
     assert after.weights[0].tobytes() == mlp.weights[0].tobytes()
     assert curve.train == [0.0, 0.0]
@@ -239,12 +304,12 @@ def test_a_loss_that_is_no_number_is_told(device):
     rows = rows_of("dense", 20)
     rows.targets[3] = np.nan
     with pytest.raises(LearningError, match=r"diverged in epoch 1 .*lower learner\.learning_rate"):
-        trained(device, fresh_mlp(FEATURES, [4], "linear", 2), rows, NONE, options())
+        trained(device, fresh_mlp(FEATURES, [4], 1, "linear", 2), rows, NONE, options())
 
 
 def test_sparse_and_dense_inputs_take_the_same_steps(monkeypatch):
     rows = rows_of("sparse", 120)
-    mlp = fresh_mlp(FEATURES, [8, 4], "tanh", 2)
+    mlp = fresh_mlp(FEATURES, [8, 4], 1, "tanh", 2)
     sparse, fast = trained("jit", mlp, rows, NONE, options())
     monkeypatch.setattr(mlp_training, "_SPARSE", 0.0)
     dense, slow = trained("jit", mlp, rows, NONE, options())
@@ -267,7 +332,7 @@ def test_losses_by_hand():
 
 @pytest.mark.parametrize("hidden", [[], [50], [40, 30]])
 def test_fresh_weights_are_uniform_within_1_over_the_root_of_the_inputs(hidden):
-    mlp = fresh_mlp(200, hidden, "tanh", 1)
+    mlp = fresh_mlp(200, hidden, 1, "tanh", 1)
     sizes = [200, *hidden, 1]
     assert [w.shape for w in mlp.weights] == list(pairwise(sizes))
     assert [b.shape for b in mlp.biases] == [(size,) for size in sizes[1:]]
@@ -277,8 +342,8 @@ def test_fresh_weights_are_uniform_within_1_over_the_root_of_the_inputs(hidden):
             assert np.abs(values).max() <= bound
         if weight.size > 500:
             assert np.histogram(weight, 4, (-bound, bound))[0].min() > weight.size / 5
-    assert fresh_mlp(200, hidden, "tanh", 1).weights[0].tobytes() == mlp.weights[0].tobytes()
-    assert fresh_mlp(200, hidden, "tanh", 2).weights[0].tobytes() != mlp.weights[0].tobytes()
+    assert fresh_mlp(200, hidden, 1, "tanh", 1).weights[0].tobytes() == mlp.weights[0].tobytes()
+    assert fresh_mlp(200, hidden, 1, "tanh", 2).weights[0].tobytes() != mlp.weights[0].tobytes()
 
 
 # Devices.
@@ -295,7 +360,7 @@ def test_auto_is_jit_where_there_is_no_gpu():
 def test_without_torch_auto_is_jit_and_cpu_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # importing it raises ImportError
     assert best_device("auto") == "jit"
-    mlp = fresh_mlp(FEATURES, [], "linear", 1)
+    mlp = fresh_mlp(FEATURES, [], 1, "linear", 1)
     with pytest.raises(ConfigError, match=r"learner.device=cpu needs torch, .*selfplay\[torch\]"):
         trained("cpu", mlp, rows_of("dense", 5), NONE, options())
 
@@ -309,7 +374,7 @@ import numpy as np
 from pipeline import league, train, work
 from pipeline.learners import mlp_training, value_network
 def fit(batch):
-    mlp = mlp_training.fresh_mlp(4, [64], "tanh", 1)
+    mlp = mlp_training.fresh_mlp(4, [64], 1, "tanh", 1)
     rows = mlp_training.Rows(np.eye(4, dtype=np.float32), np.ones(4, np.float32))
     options = mlp_training.Options("mse", 0.1, 0.0, batch, 1, 1)
     mlp_training.train(mlp, rows, rows, options, 1, "jit", mlp_training.Curve())

@@ -17,6 +17,7 @@ from pipeline.policies.afterstates import (
 )
 from pipeline.policies.base import Exploring, LearnedPolicy, draw, greedy, uniform_decisions
 from pipeline.policies.mlp import MLP
+from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import Scripted, UniformRandom, WinOrRandom, baseline
 from pipeline.streams import Streams, game_keys
 
@@ -335,7 +336,7 @@ class Weighing:
 
     def __call__(self, observations):
         self.given += len(observations)
-        return observations @ self.weights
+        return (observations @ self.weights)[:, None]
 
     def to_parts(self):
         return {}, {}
@@ -475,7 +476,7 @@ def test_unique_states_reads_every_byte(size):
 # The network.
 
 
-def plain_mlp(mlp, row) -> float:
+def plain_mlp(mlp, row) -> list[float]:
     """One row, one number at a time."""
     values = [float(x) for x in row]
     for layer, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
@@ -485,20 +486,21 @@ def plain_mlp(mlp, row) -> float:
         ]
         if layer < len(mlp.weights) - 1:
             values = [max(x, 0.0) for x in values]
-    return math.tanh(values[0]) if mlp.output == "tanh" else values[0]
+    return [math.tanh(x) for x in values] if mlp.output == "tanh" else values
 
 
 @pytest.mark.parametrize("output", ["linear", "tanh"])
 @pytest.mark.parametrize("hidden", [[], [4], [5, 3]])
-def test_a_network_is_its_formula(hidden, output):
+@pytest.mark.parametrize("outputs", [1, 7])
+def test_a_network_is_its_formula(outputs, hidden, output):
     rng = np.random.default_rng(1)
-    sizes = [6, *hidden, 1]
+    sizes = [6, *hidden, outputs]
     weights = [rng.normal(size=(a, b)) for a, b in pairwise(sizes)]
     mlp = MLP(weights, [rng.normal(size=b) for b in sizes[1:]], output)
     rows = rng.normal(size=(7, 6)).astype(np.float32)
     values = mlp(rows)
     assert values.dtype == np.float32
-    assert values == pytest.approx([plain_mlp(mlp, row) for row in rows], abs=1e-5)
+    assert values == pytest.approx(np.array([plain_mlp(mlp, row) for row in rows]), abs=1e-5)
     spec, arrays = mlp.to_parts()
     again = MLP.from_parts(spec, arrays)
     assert again(rows).tolist() == values.tolist()
@@ -512,9 +514,19 @@ def test_a_network_takes_batches_of_any_size(size):
     mlp = MLP(weights, [np.ones(4), np.zeros(1)], "linear")
     rows = rng.integers(-3, 4, (size, 5)).astype(np.float32)
     expected = np.maximum(rows @ weights[0] + 1, 0) @ weights[1]
-    assert mlp(rows).tolist() == expected[:, 0].tolist()
+    assert mlp(rows).tolist() == expected.tolist()
 
 
 def test_a_network_has_one_of_two_outputs():
     with pytest.raises(ValueError, match=r"one of .*linear.*tanh.*got 'relu'"):
         MLP([np.ones((2, 1))], [np.zeros(1)], "relu")
+
+
+def test_a_q_network_chooses_among_legal_actions_only_however_bad(sumto12):
+    """The Connect Four notebook gave illegal moves the value 0, above any that loses."""
+    policy = QNetworkPolicy(MLP([np.full((13, 3), -0.5)], [np.zeros(3)], "linear"))
+    states = sumto12.state_from_text(sumto12.rules, "11")
+    legal = sumto12.legal_of(states)
+    assert policy.action_values(sumto12, states, legal).tolist() == [[-0.5, -np.inf, -np.inf]]
+    decisions = policy.act(sumto12, states.repeat(20), legal.repeat(20, 0), streams(20))
+    assert (decisions.actions == 0).all() and (decisions.values == -0.5).all()

@@ -88,6 +88,9 @@ class Made:
     def manifest(self, generation):
         return {"code": "1.0"}
 
+    def table(self, generation, name):
+        return []
+
 
 def page_of(config, lines) -> Page:
     """The page of a made-up run, without figures: drawing them takes long."""
@@ -275,6 +278,39 @@ def test_a_policy_that_failed_the_gate_is_told_from_the_champion(config):
     assert [row[head.index("champion")] for row in rows] == ["g0000", "g0001", "g0001"]
     page = page_of(config, [record(0), record(1)])
     assert "champion" not in page.tables["Every generation in numbers"][0]
+
+
+def test_a_gate_is_shown_with_its_evidence(config):
+    gate = {"rule": "sprt", "decision": "kept", "reason": "elo0 = 0 accepted", "score": 0.5}
+    gate |= {"games": 44, "pairs": 22, "llr": -3.076, "lower": -2.944, "upper": 2.944}
+    page = page_of(config, [record(0), record(1, gate=gate)])
+    head, *rows = page.tables["Every generation in numbers"]
+    assert rows[0][head.index("gate")] == "–"
+    assert rows[1][head.index("gate")] == (
+        "keptelo0 = 0 accepted; LLR -3.08 of -2.94 to 2.94, 22 pairs, 50.0%, n = 44"
+    )
+
+
+def test_the_newest_ratings_are_shown(config):
+    players = [("g0001", 812.4, 700.0, 951.6, 80), ("random", 0.0, 0.0, 0.0, 40)]
+    players.append((NASTY, None, None, None, 6))
+    keys = ("player", "rating", "low", "high", "games")
+    rated = {
+        "anchor": "random",
+        "players": [dict(zip(keys, each, strict=True)) for each in players],
+        "first_player": [30.0, 20.0, 41.0],
+        "draw": 0.125,
+    }
+    lines = [record(0), record(1, ratings=rated), record(2, ratings=None, evaluation=[])]
+    page = page_of(config, lines)
+    assert page.tables["Ratings"] == [
+        ["player", "Elo", "95% interval", "games"],
+        ["g0001", "+812", "+700 to +952", "80"],
+        ["random", "+0", "anchor", "40"],
+        [NASTY, "–", "not linked", "6"],
+    ]
+    assert "First player: +30 (+20 to +41). Draws between equals: 12%." in page.text
+    assert "Ratings" not in page_of(config, [record(0)]).tables
 
 
 def test_illegal_actions_are_announced(config):

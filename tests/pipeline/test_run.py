@@ -333,6 +333,13 @@ def test_what_would_lead_elsewhere_is_refused_with_its_keys(started, config, tmp
     assert again(config).complete() == [0, 1, 2, 3]
 
 
+def test_evaluations_that_choose_opponents_may_not_change(tmp_path):
+    options = {"opponents__past_by": "prioritised"}
+    Run.start(small_config(tmp_path, "run", **options)).close()
+    with pytest.raises(RunError, match=r"evaluation\.games 20 -> 30"):
+        Run.start(small_config(tmp_path, "run", evaluation__games=30, **options))
+
+
 def test_every_changed_key_is_listed(started, tmp_path):
     started.close()
     with pytest.raises(RunError, match=r"learner\.epochs 5 -> 7; seed 5 -> 8\. Restore these keys"):

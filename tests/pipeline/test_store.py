@@ -30,7 +30,7 @@ from pipeline.storage import Storage
 
 
 def policy_of(seed: int, hidden=(8, 4), output="tanh") -> AfterstatePolicy:
-    return AfterstatePolicy(fresh_mlp(13, list(hidden), output, seed))
+    return AfterstatePolicy(fresh_mlp(13, list(hidden), 1, output, seed))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_policy_of_another_game_is_refused(storage, saved, other):
     ("change", "message"),
     [
         ({"kind": "oracle"}, "is of kind 'oracle', format 1; this program reads afterstate_value"),
-        ({"format": 2}, "format 2; this program reads afterstate_value, format 1"),
+        ({"format": 2}, "format 2; this program reads .*q_network.*, format 1"),
         ({"kind": ["afterstate_value"]}, "is damaged"),
         ({"output": "relu"}, "is damaged"),
         ({"layers": 4}, "is damaged"),

@@ -41,7 +41,7 @@ class Made:
 
 def make(game: Game, games: int = 40, generation: int = 1, first: int = FIRST) -> Made:
     """Games of a learner that explores against a random player; without chance also a script."""
-    learner = AfterstatePolicy(fresh_mlp(game.observation_size, [4], "tanh", 1))
+    learner = AfterstatePolicy(fresh_mlp(game.observation_size, [4], 1, "tanh", 1))
     policies = [Exploring(learner, np.array([0.5, 0.2]), np.zeros(1)), UniformRandom()]
     policies += [baseline(name, game) for name in game.scripted]
     seatings = (np.arange(games)[:, None] + np.arange(game.num_players)) % len(policies)

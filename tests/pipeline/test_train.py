@@ -1,5 +1,7 @@
 """The loop: the same run whatever it runs on, from wherever it goes on."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from small_runs import content, small_config
@@ -11,6 +13,12 @@ from pipeline.run import Run
 from pipeline.train import train
 
 MIXED = {"opponents__weights": {"self": 0.6, "past": 0.2, "random": 0.2}}
+TESTED = {
+    "opponents__past_by": "prioritised",
+    "gate__rule": "sprt",
+    "gate__pairs": 80,
+    "gate__elo1": 100.0,
+}
 
 
 def run_of(root, name="run", **overrides) -> Run:
@@ -30,8 +38,9 @@ def test_a_run_in_one_go_equals_a_run_that_was_continued(tmp_path):
 
 @pytest.mark.parametrize("actors", [1, 2, 3])
 def test_traces_and_policies_are_the_same_with_any_number_of_actors(tmp_path, ray_session, actors):
-    serial = run_of(tmp_path, "serial", **MIXED)
-    parallel = run_of(tmp_path, "parallel", cluster__kind="ray", cluster__actors=actors, **MIXED)
+    options = {**MIXED, **TESTED}
+    serial = run_of(tmp_path, "serial", **options)
+    parallel = run_of(tmp_path, "parallel", cluster__kind="ray", cluster__actors=actors, **options)
     assert content(parallel) == content(serial)
 
 
@@ -150,6 +159,22 @@ def test_a_changed_configuration_is_refused_with_its_keys(tmp_path):
         run_of(tmp_path, seed=8, learner__epochs=7)
 
 
+@pytest.mark.parametrize("rule", ["recency", "prioritised"])
+def test_opponents_by_weight_are_the_same_when_a_run_goes_on(tmp_path, rule):
+    # With every=2 the parts have one evaluation more, in generation 3, that must decide nothing.
+    options = {**MIXED, **TESTED, "opponents__past_by": rule, "evaluation__every": 2}
+    whole = run_of(tmp_path, "whole", generations=5, **options)
+    run_of(tmp_path, "parts", generations=3, **options)
+    parts = run_of(tmp_path, "parts", generations=5, **options)
+    for one, other in zip(content(whole), content(parts), strict=True):
+        assert (one["shards"], one["gate"]) == (other["shards"], other["gate"])
+    path = parts.shard_path(2, 1)
+    data = parts.storage.read(path)
+    parts.storage.delete(path)
+    again = run_of(tmp_path, "parts", generations=5, **options)
+    assert again.storage.read(path) == data
+
+
 LEARNS_FAST = {
     "learner__targets": "one_step",
     "learner__sweeps": 4,
@@ -164,6 +189,47 @@ def test_the_threshold_gate_promotes_who_wins_and_no_equal(tmp_path):
     assert run.champion(1) == run.policy(1)  # it beats the untrained network
     # Two perfect players win half the games against each other: the champion stays.
     assert run.champion(8) == run.champion(7) != run.policy(8)
+
+
+def test_the_sequential_gate_promotes_who_wins_and_no_equal(tmp_path):
+    # Only 16 openings of two plies: too few pairs to tell 50 points, enough to tell 200.
+    gate = {"gate__rule": "sprt", "gate__min_distinct": 10, "gate__elo1": 200.0}
+    run = run_of(tmp_path, generations=8, **gate, **LEARNS_FAST)
+    gates = [record["gate"] for record in run.records()[1:]]
+    # The learned policy beats the untrained one long before the cap; two perfect players share
+    # every pair, so that elo0 is accepted.
+    assert gates[0]["decision"] == "promoted" and gates[0]["llr"] >= gates[0]["upper"]
+    assert gates[7]["decision"] == "kept" and gates[7]["llr"] <= gates[7]["lower"]
+    assert run.champion(1) == run.policy(1) and run.champion(8) == run.champion(7)
+    assert all(gate["games"] == 2 * gate["pairs"] < 800 for gate in gates)
+
+
+def test_a_gate_of_too_few_different_games_keeps_the_champion(tmp_path):
+    # No random opening: two greedy networks play one game from each seat, over and over.
+    gate = {"gate__rule": "threshold", "gate__opening_plies": 0, "gate__threshold": 0.0}
+    free = run_of(tmp_path, "free", **gate, gate__games=40, generations=1)
+    bound = run_of(tmp_path, "bound", **gate, gate__games=40, gate__min_distinct=20, generations=1)
+    assert free.champion(1) == free.policy(1)
+    assert bound.champion(1) == bound.policy(0)
+    assert "distinct games, needed 20" in bound.records()[1]["gate"]["reason"]
+
+
+def test_ratings_are_of_all_evaluation_matches_so_far_and_of_no_gate(tmp_path):
+    run = run_of(tmp_path, generations=4, gate__rule="sprt", evaluation__every=2, **LEARNS_FAST)
+    records = run.records()
+    assert [record["ratings"] is not None for record in records] == [True, False, True, False, True]
+    games: Counter[str] = Counter()
+    for record in records:
+        for row in record["evaluation"]:
+            games[record["policy"]] += row["n"]
+            games[row["policy"]] += row["n"]
+        if record["ratings"]:
+            rated = {each["player"]: each for each in record["ratings"]["players"]}
+            assert {name: each["games"] for name, each in rated.items()} == games
+            assert rated["random"]["rating"] == 0.0
+    best = records[-1]["ratings"]["players"][0]
+    assert best["player"] in ("perfect", *(f"{run.policy(g).name}" for g in (2, 3, 4)))
+    assert rated[records[0]["policy"]]["high"] < rated[records[-1]["policy"]]["low"]
 
 
 def test_sumto_is_learned_perfectly_from_a_fixed_seed(tmp_path):

@@ -21,7 +21,8 @@ from pipeline import actors
 from pipeline.train import train
 from small_runs import small_config
 
-cluster = Cluster(initialize_head=True, head_node_args={{"num_cpus": 1}})
+head = {{"num_cpus": 1, "include_dashboard": False}}
+cluster = Cluster(initialize_head=True, head_node_args=head)
 second = cluster.add_node(num_cpus=2)
 actors.start(cluster.address, None)
 

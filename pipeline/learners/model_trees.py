@@ -1,0 +1,469 @@
+"""Learner `model_trees`: Q(s, a) by one bag of model trees per action, grown anew each generation.
+docs/learners/model_trees.md.
+
+Fitted SARSA: every decision of the replay window, new or old, is labelled by the newest Q and by
+what was played after it; then all trees are grown from scratch. That is one sweep.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from games import Game
+from games.game import Symmetry
+from pipeline import m5
+from pipeline.config import ModelTreesConfig
+from pipeline.learners.common import calibration, held_out_rows, successors, usable_cpus
+from pipeline.m5.binning import SAMPLE_ROWS, frozen, parallel
+from pipeline.policies.action_trees import ActionTreesPolicy
+from pipeline.streams import game_keys
+from pipeline.targets import one_step_targets, retrace_targets
+from pipeline.traces import Window
+
+_CHUNK = 1 << 14  # rows whose observations are held at once
+
+
+def initial(game: Game, config: ModelTreesConfig, seed: int) -> ActionTreesPolicy:
+    """A policy without trees: every action is worth 0."""
+    return ActionTreesPolicy(((),) * game.num_actions)
+
+
+def fit(
+    game: Game, window: Window, previous: ActionTreesPolicy, config: ModelTreesConfig, seed: int
+) -> tuple[ActionTreesPolicy, dict[str, Any]]:
+    """Labels the window and grows all trees, at most `config.sweeps` times.
+
+    Another sweep is made while it lowers the Bellman residual on the games held out; the trees of
+    the least one are kept.
+
+    Args:
+        window: rows of the newest generations.
+        previous: its Q labels the rows first, its bins code them. Without trees, in the first
+            generation, rows are first labelled by their returns.
+        seed: decides which rows of a game each tree sees.
+
+    Returns:
+        (policy, report). docs/architecture.md names the report's fields; `tables` is not one of
+        them: it has the columns of trees.parquet, a row per action.
+    """
+    threads = config.threads or usable_cpus()
+    labels = _Labels(game, window, config, threads)
+    sides = _Sides.of(window, config.held_out)
+    trees = _Growing(game, window, previous, sides.teaching, config, seed, threads)
+    before = labels.read(previous)
+    targets = labels.returns if previous.empty else labels.of(before)
+    best: _Sweep | None = None
+    curve: dict[str, list[float]] = {"train": [], "held_out": []}
+    for _ in range(config.sweeps):
+        policy = trees.grow(targets)
+        reading = labels.read(policy)
+        following = labels.of(reading)
+        residual = float(np.sqrt(np.mean((following - reading.taken)[sides.judging] ** 2)))
+        sweep = _Sweep(policy, reading, (reading.taken - targets) ** 2, residual)
+        curve["train"].append(float(sweep.errors[sides.rows].mean()))
+        if sides.held_out.any():
+            curve["held_out"].append(float(sweep.errors[sides.held_out].mean()))
+        if best is not None and residual >= best.residual:
+            break
+        best, targets = sweep, following
+    assert best is not None
+    return best.policy, _report(game, window, before, best, curve, labels, sides, trees)
+
+
+class _Reading(NamedTuple):
+    """What a Q says of every decision of the window."""
+
+    taken: np.ndarray
+    """float64 [N], Q(s, a) of the action played"""
+    value: np.ndarray
+    """float64 [N], V(s) of the policy that the labels are for"""
+    ratio: np.ndarray
+    """float64 [N], min(1, pi(a | s) / mu(a | s)) of the action played"""
+    clipped: float
+    """share of the trees asked that had to be clipped"""
+
+
+class _Sweep(NamedTuple):
+    policy: ActionTreesPolicy
+    reading: _Reading
+    errors: np.ndarray
+    """float64 [N], squared, to the labels that the trees were grown from"""
+    residual: float
+
+
+class _Sides(NamedTuple):
+    """Which rows teach and which only measure, bool [N] each."""
+
+    teaching: np.ndarray
+    held_out: np.ndarray
+    """whole games"""
+    rows: np.ndarray
+    """single rows of the other games, so that what is learned of a game by heart shows; all rows
+    where nothing is held out"""
+
+    @property
+    def judging(self) -> np.ndarray:
+        return self.held_out if self.held_out.any() else self.rows
+
+    @staticmethod
+    def of(window: Window, share: float) -> "_Sides":
+        held_out = held_out_rows(window.game_id, share)
+        places = game_keys(0, "measured rows", 0, np.arange(len(window)))
+        rows = ~held_out & (places < np.uint64(share * 2**64))
+        teaching = ~held_out & ~rows
+        if not rows.any() or not teaching.any():
+            return _Sides(~held_out, held_out, ~held_out)
+        return _Sides(teaching, held_out, rows)
+
+
+class _Labels:
+    """What the decisions of a window are worth, by their returns or by some Q."""
+
+    def __init__(self, game: Game, window: Window, config: ModelTreesConfig, threads: int):
+        self.game, self.window, self.config, self.threads = game, window, config, threads
+        self.successors = successors(game, window, own=config.opponent == "environment")
+        nothing, ones = np.zeros(len(window)), np.ones(len(window))
+        self.returns = retrace_targets(
+            self.successors.reward,
+            self.successors.row,
+            self.successors.sign,
+            nothing,
+            nothing,
+            ones,
+            config.discount,
+            1.0,
+        )
+        self.low, self.high = float(self.returns.min()), float(self.returns.max())
+
+    def read(self, policy: ActionTreesPolicy) -> _Reading:
+        """What the policy's Q says, within the range of the returns that were seen."""
+        traces, size = self.window.traces, len(self.window)
+        taken, value, ratio = np.empty((3, size))
+        # A script does not know how likely its action was; 1 cuts most.
+        played = np.nan_to_num(traces.probability.astype(np.float64), nan=1.0)
+
+        def read_some(part: slice) -> float:
+            states = traces.state[part]
+            legal = self.game.legal_of(states)
+            q, clipped = policy.measured_action_values(self.game, states, legal)
+            _follow(
+                q,
+                legal,
+                traces.action[part],
+                played[part],
+                self.config.epsilon,
+                self.low,
+                self.high,
+                taken[part],
+                value[part],
+                ratio[part],
+            )
+            return clipped
+
+        parts = [slice(start, start + _CHUNK) for start in range(0, size, _CHUNK)]
+        clipped = parallel(read_some, parts, self.threads)
+        return _Reading(taken, value, ratio, float(np.mean(clipped)))
+
+    def of(self, reading: _Reading) -> np.ndarray:
+        """float32 [N]: the labels by a Q, within the range of the returns that were seen."""
+        config, following = self.config, self.successors
+        if config.targets == "sarsa":
+            last = following.row < 0
+            next_values = np.where(last, 0.0, following.sign * reading.taken[following.row])
+            labels = one_step_targets(following.reward, next_values, last, config.discount)
+        else:
+            labels = retrace_targets(
+                following.reward,
+                following.row,
+                following.sign,
+                reading.taken,
+                reading.value,
+                reading.ratio,
+                config.discount,
+                config.trace_decay,
+            )
+        return np.clip(labels, self.low, self.high)
+
+
+@njit(cache=True, nogil=True)
+def _follow(q, legal, actions, played, epsilon, low, high, taken, value, ratio):
+    """Of the policy that takes the best action of q [n, A], ties shared, and any legal one with
+    probability epsilon: V, and its probability of the action played over that of who played."""
+    for i in range(len(q)):
+        count, ties = 0, 0
+        best, total = -np.inf, 0.0
+        for action in range(q.shape[1]):
+            if legal[i, action]:
+                worth = min(max(q[i, action], low), high)
+                count += 1
+                total += worth
+                if worth > best:
+                    best, ties = worth, 1
+                elif worth == best:
+                    ties += 1
+        taken[i] = min(max(q[i, actions[i]], low), high)
+        value[i] = (1.0 - epsilon) * best + epsilon * total / count
+        chance = epsilon / count
+        if taken[i] == best:
+            chance += (1.0 - epsilon) / ties
+        ratio[i] = min(chance / played[i], 1.0)
+
+
+@dataclass(frozen=True)
+class _Action:
+    """Where an action's trees come from: its own rows, or the trees of its image."""
+
+    source: int
+    symmetry: Symmetry | None  # that takes the action to `source`; None: itself
+
+
+def _actions(game: Game, symmetries: tuple[Symmetry, ...]) -> list[_Action]:
+    """[A]. An action whose image has a lower number shares the image's rows and trees."""
+    out: list[_Action] = []
+    for action in range(game.num_actions):
+        images = [(int(symmetry.action[action]), symmetry) for symmetry in symmetries]
+        lower = [
+            _Action(image, symmetry)
+            for image, symmetry in images
+            if image < action and out[image].source == image
+        ]
+        out.append(lower[0] if lower else _Action(action, None))
+    return out
+
+
+def _image(tree: m5.Tree, symmetry: Symmetry) -> m5.Tree:
+    """The tree that says of a position what `tree` says of its image."""
+
+    def renamed(feature: np.ndarray) -> np.ndarray:
+        there = symmetry.observation[np.maximum(feature, 0)]
+        return frozen(np.where(feature < 0, feature, there), np.int32)
+
+    return replace(tree, feature=renamed(tree.feature), term_feature=renamed(tree.term_feature))
+
+
+class _Coded(NamedTuple):
+    """Rows as trees are grown from them, those of an action together."""
+
+    binned: m5.Binned
+    row: np.ndarray
+    """int64 [M], of the window"""
+    start: np.ndarray
+    """int64 [A+1]: action a has start[a]:start[a+1]"""
+
+
+def _binning(game: Game, window: Window, previous: ActionTreesPolicy) -> m5.Binning:
+    """The bins of the generation before. They are found anew in generations 1, 2, 4, 8, ..: later
+    play shows values that the first, random games did not."""
+    newest = int(window.generation.max())
+    if previous.binning is not None and newest & (newest - 1):
+        return previous.binning
+    traces = window.traces
+    some = slice(None, None, -(-len(window) // SAMPLE_ROWS))
+    return m5.Binning.fit(game.observations_of(traces.state[some], traces.player[some]))
+
+
+def _code(
+    game: Game,
+    window: Window,
+    rows: np.ndarray,
+    symmetries: tuple[Symmetry, ...],
+    binning: m5.Binning,
+    threads: int,
+) -> _Coded:
+    """Codes rows bool [N] and their images, each under the action that its trees belong to."""
+    traces = window.traces
+    own = np.array([each.source == a for a, each in enumerate(_actions(game, symmetries))])
+    same = np.arange(game.num_actions)
+    moves = [same, *(symmetry.action for symmetry in symmetries)]
+    found = [np.flatnonzero(rows & own[move[traces.action]]) for move in moves]
+    row = np.concatenate(found)
+    move = np.repeat(np.arange(len(moves)), [len(each) for each in found])
+    action = np.concatenate([to[traces.action[at]] for to, at in zip(moves, found, strict=True)])
+    order = np.argsort(action, kind="stable")
+    row, move = row[order], move[order]
+    codes = np.empty((len(row), game.observation_size), np.uint8)
+    for start in range(0, len(row), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        seen = game.observations_of(traces.state.take(row[part]), traces.player[row[part]])
+        for k, symmetry in enumerate(symmetries):
+            images = move[part] == k + 1
+            seen[images] = seen[images][:, symmetry.observation]
+        codes[part] = binning.encode(seen, threads)
+    starts = np.searchsorted(action[order], np.arange(game.num_actions + 1))
+    return _Coded(m5.Binned(binning, frozen(codes, np.uint8)), row, starts)
+
+
+class _Growing:
+    """All that a window's trees are grown from but their targets, which change with every sweep."""
+
+    def __init__(
+        self,
+        game: Game,
+        window: Window,
+        previous: ActionTreesPolicy,
+        teaching: np.ndarray,
+        config: ModelTreesConfig,
+        seed: int,
+        threads: int,
+    ):
+        self.game, self.window, self.config = game, window, config
+        self.seed, self.threads = seed, threads
+        symmetries = game.symmetries if config.symmetries else ()
+        self.actions = _actions(game, symmetries)
+        self.age = 0.5 ** ((window.generation.max() - window.generation) / config.half_life)
+        binning = _binning(game, window, previous)
+        self.binning = binning
+        self.coded = _code(game, window, teaching, symmetries, binning, threads)
+        starts = self.coded.start
+        self.rows = [
+            self.coded.row[starts[each.source] : starts[each.source + 1]] for each in self.actions
+        ]
+        self.games = [len(np.unique(window.game_id[rows])) for rows in self.rows]
+        self.poor = [games < config.min_games for games in self.games]
+        if any(self.poor):
+            coded = _code(game, window, teaching, (), binning, threads)
+            # One-hot columns for the action, behind the features.
+            hot = np.eye(game.num_actions, dtype=np.float32)
+            codes = np.concatenate(
+                [coded.binned.codes, hot.astype(np.uint8)[window.traces.action[coded.row]]], axis=1
+            )
+            both = binning.beside(m5.Binning.fit(hot))
+            self.pooled = coded._replace(binned=m5.Binned(both, frozen(codes, np.uint8)))
+
+    def grow(self, targets: np.ndarray) -> ActionTreesPolicy:
+        """Trees of every action, from float32 [N] targets of the window's rows."""
+        jobs = list(self._jobs())
+        jobs.sort(key=lambda job: -len(job.rows))  # the longest first
+        inside = max(self.threads // len(jobs), 1)
+        grown = parallel(lambda job: self._tree(job, targets, inside), jobs, self.threads)
+        bags: dict[int, list[m5.Tree]] = {}
+        for job, tree in sorted(zip(jobs, grown, strict=True), key=lambda pair: pair[0].member):
+            bags.setdefault(job.action, []).append(tree)
+        own: list[tuple[m5.Tree, ...]] = []
+        for each in self.actions:
+            bag = bags.get(each.source, [])
+            if each.symmetry is not None:
+                bag = [_image(tree, each.symmetry) for tree in bag]
+            own.append(tuple(bag))
+        return ActionTreesPolicy(tuple(own), tuple(bags.get(_POOLED, ())), self.binning)
+
+    def _jobs(self) -> Iterator["_Job"]:
+        """Every tree to grow."""
+        count = (self.game.num_actions + 1) * self.config.bag
+        seeds = game_keys(self.seed, "trees", 0, np.arange(count)) >> np.uint64(1)
+        for member in range(self.config.bag):
+            for action, each in enumerate(self.actions):
+                if each.source == action and not self.poor[action]:
+                    a, b = self.coded.start[action : action + 2]
+                    codes = self.coded.binned.codes[a:b]
+                    binned = m5.Binned(self.binning, codes)
+                    seed = int(seeds[action * self.config.bag + member])
+                    yield _Job(action, member, binned, self.coded.row[a:b], seed)
+            if any(self.poor):
+                seed = int(seeds[count - 1 - member])
+                yield _Job(_POOLED, member, self.pooled.binned, self.pooled.row, seed)
+
+    def _tree(self, job: "_Job", targets: np.ndarray, threads: int) -> m5.Tree:
+        config = self.config
+        games = np.unique(self.window.game_id[job.rows], return_inverse=True)[1]
+        # A game counts once, however many of its rows the tree has.
+        weight = self.age[job.rows] / np.bincount(games)[games]
+        # As many rows as rows of equal weight would say as much.
+        weight *= weight.sum() / (weight * weight).sum()
+        options = m5.Options(
+            split=config.split,
+            min_leaf=config.min_leaf,
+            min_groups=config.min_leaf_games,
+            ridge=config.ridge,
+            split_price=config.split_price,
+            multiplier=config.multiplier,
+            smoothing=config.smoothing,
+            group_price=config.group_price,
+            rows_per_group=config.rows_per_game,
+            trees=1,
+            seed=job.seed,
+        )
+        return m5.grow(job.binned, targets[job.rows], weight, games, options, threads)
+
+
+_POOLED = -1  # in place of an action's number
+
+
+class _Job(NamedTuple):
+    """One tree to grow."""
+
+    action: int
+    member: int
+    binned: m5.Binned
+    rows: np.ndarray
+    """int64, of the window"""
+    seed: int
+
+
+def _report(
+    game: Game,
+    window: Window,
+    before: _Reading,
+    best: _Sweep,
+    curve: dict[str, list[float]],
+    labels: _Labels,
+    sides: _Sides,
+    trees: _Growing,
+) -> dict[str, Any]:
+    judging = sides.judging
+    train = float(best.errors[sides.rows].mean())
+    held_out = float(best.errors[sides.held_out].mean()) if sides.held_out.any() else None
+    table = _table(game, window, best, sides, trees)
+    return {
+        "curve": curve,
+        "loss_train": train,
+        "loss_held_out": held_out,
+        "calibration": calibration(best.reading.taken[judging], labels.returns[judging]),
+        "gap": None if held_out is None else held_out - train,
+        "residual": best.residual,
+        "drift": float(np.abs(best.reading.taken - before.taken).mean()),
+        "clipped": best.reading.clipped,
+        "sweeps": len(curve["train"]),
+        "leaves": float(table["leaves"].mean()),
+        "depth": int(table["depth"].max()),
+        "pooled": int(table["pooled"].sum()),
+        "tables": {"trees": table},
+    }
+
+
+def _table(
+    game: Game, window: Window, best: _Sweep, sides: _Sides, trees: _Growing
+) -> dict[str, np.ndarray]:
+    """The columns of trees.parquet (docs/learners/model_trees.md), a row per action."""
+    actions = window.traces.action
+    columns: dict[str, list] = {}
+    for action, bag in enumerate(best.policy.bags):
+        facts = _sizes(bag or best.policy.pooled)
+        for name, measured in (("rows", sides.rows), ("games", sides.held_out)):
+            mine = best.errors[measured & (actions == action)]
+            facts[f"rmse_{name}"] = float(np.sqrt(mine.mean())) if len(mine) else np.nan
+        facts = {
+            "action": action,
+            "text": game.action_to_text(game.rules, action),
+            "rows": len(trees.rows[action]),
+            "games": trees.games[action],
+            "pooled": not bag,
+            **facts,
+        }
+        for name, value in facts.items():
+            columns.setdefault(name, []).append(value)
+    return {name: np.array(values) for name, values in columns.items()}
+
+
+def _sizes(bag: tuple[m5.Tree, ...]) -> dict[str, Any]:
+    in_leaf = np.concatenate([tree.groups[tree.feature < 0] for tree in bag])
+    return {
+        "leaves": float(np.mean([tree.num_leaves for tree in bag])),
+        "depth": int(max(tree.depths().max() for tree in bag)),
+        "terms": float(np.mean([len(tree.coefficient) for tree in bag])),
+        "leaf_games_min": int(in_leaf.min()),
+        "leaf_games_median": float(np.median(in_leaf)),
+    }

@@ -1,0 +1,521 @@
+"""`selfplay tournament`: every player against every other, rated together.
+
+<root>/tournaments/<name>/
+  settings.json                     what all its games have in common
+  games/<players>/00000.parquet     results of a part of a pairing; the number is its first game's
+  ratings.json  standings.txt       the ratings; the page that is printed
+  matrix.parquet  matrix.png        scores of every player against every other
+
+A part is written whole or not at all and says who played it, so a tournament goes on from wherever
+it was stopped, and with other players it plays what is missing. What a game is depends on the seed
+and on who plays it: nobody's games change because others join.
+"""
+
+import io
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from math import factorial
+from typing import Any
+
+import hydra
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from games import Game
+from pipeline import figures, league, ratings
+from pipeline.backend import Backend
+from pipeline.config import CONF, ClusterConfig, check_run_name, make_game_from, sentence
+from pipeline.errors import ConfigError, RunError, UserError
+from pipeline.policies.scripted import baseline_names
+from pipeline.policies.store import PolicySource, cached_game
+from pipeline.progress import Progress
+from pipeline.run import Run, code_version
+from pipeline.selfplay import Results
+from pipeline.storage import Storage
+from pipeline.train import make_backend
+from pipeline.work import MatchTask, Setting, TableTask
+
+_PART_GAMES = 200  # of a pairing in one task
+_SHOWN = 20  # players up to whom the matrix is printed
+_SPEC = re.compile(r"(?P<run>[^/]+)(/(?P<which>all|\d+(-\d+){0,2}))?")
+_MANY = re.compile(r"(\d+)-(\d+)(?:-(\d+))?")
+
+
+@dataclass
+class TournamentConfig:
+    name: str = MISSING
+    root: str = "runs"
+    players: list[Any] = MISSING
+    game: dict[str, Any] | None = None
+    games: int = MISSING
+    opening_plies: int = MISSING
+    tables: str = MISSING
+    replicates: int = MISSING
+    seed: int = 1
+    cluster: ClusterConfig = MISSING
+
+    def __post_init__(self) -> None:
+        check_run_name(self.name, "name")
+        if self.tables not in ("copies", "mixed"):
+            raise ConfigError(f"tables must be one of copies, mixed, got {self.tables!r}")
+        if self.games < 1 or self.opening_plies < 0 or self.seed < 0 or self.replicates < 100:
+            raise ConfigError(
+                "games must be at least 1, opening_plies and seed at least 0, replicates at least "
+                f"100; got {self.games}, {self.opening_plies}, {self.seed}, {self.replicates}"
+            )
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who takes part, and as what it appears in tables: a baseline's name, or run/generation."""
+
+    label: str
+    source: PolicySource
+
+    @property
+    def key(self) -> str:
+        """For file names and random streams: a policy that was trained anew is somebody else."""
+        run = self.label.split("/")[0]
+        return self.label if self.source.path is None else f"{run}.{self.source.name}"
+
+
+@dataclass(frozen=True)
+class Match:
+    """The games of one pairing: of `players[0]` in every seat against copies of `players[1]`, or of
+    as many players as there are seats, in every order."""
+
+    players: tuple[Player, ...]
+    mixed: bool
+
+    @property
+    def key(self) -> str:
+        return "+".join(player.key for player in self.players)
+
+    def tasks(self, setting: Setting, games: int, opening_plies: int, size: int) -> list[Any]:
+        """Its games in parts of `size`."""
+        purpose = f"tournament {self.key} "
+        sources = tuple(player.source for player in self.players)
+        parts = [(first, min(size, games - first)) for first in range(0, games, size)]
+        if self.mixed:
+            return [TableTask(setting, purpose, sources, *part, opening_plies) for part in parts]
+        policy, opponent = sources
+        return [
+            MatchTask(setting, purpose, 0, 0, policy, opponent, *part, opening_plies)
+            for part in parts
+        ]
+
+
+def main() -> None:
+    """Reads the command line, plays what is missing and prints the standings.
+
+    Raises:
+        UserError: the configuration is wrong, or there is no such run, generation or baseline.
+    """
+    refused: list[UserError] = []
+
+    @hydra.main(version_base="1.3", config_path=CONF, config_name="tournament")
+    def task(composed: DictConfig) -> None:
+        try:
+            config = _checked(composed)
+            print(Tournament(config).play())
+        except UserError as error:
+            refused.append(error)
+
+    task()
+    if refused:
+        raise refused[0]
+
+
+def _checked(composed: DictConfig) -> TournamentConfig:
+    schema = OmegaConf.structured(TournamentConfig)
+    try:
+        merged = OmegaConf.merge(schema, composed)
+        missing = sorted(OmegaConf.missing_keys(merged))
+        if missing:
+            raise ConfigError(f"{missing[0]} is missing; give it a value, as in {missing[0]}=...")
+        config = OmegaConf.to_object(merged)
+    except OmegaConfBaseException as error:
+        raise ConfigError(sentence(error)) from error
+    assert isinstance(config, TournamentConfig)
+    return config
+
+
+class Tournament:
+    """One tournament: its players, its matches and where their results lie.
+
+    Raises:
+        UserError: no such run, generation or baseline; players of different games; or the
+            tournament of that name was begun with other settings.
+    """
+
+    def __init__(self, config: TournamentConfig):
+        self.config = config
+        self.storage = Storage(config.root)
+        section, self.players = _players(config)
+        name = section.pop("name")
+        self.game: Game = cached_game(name, section)
+        self.setting = Setting(self.storage.root, name, section, config.seed, code_version())
+        self.folder = f"tournaments/{config.name}"
+        self._mixed = config.tables == "mixed" and self.game.num_players > 2
+        seats = self.game.num_players
+        needed = seats if self._mixed else 2
+        if len(self.players) < needed:
+            raise ConfigError(
+                f"players: {needed} different players are needed, got "
+                f"{', '.join(player.label for player in self.players)}"
+            )
+        self._set = factorial(seats) if self._mixed else seats
+        if config.games % self._set:
+            raise ConfigError(
+                f"games must be a multiple of {self._set}, so that every seating is played equally "
+                f"often, got {config.games}"
+            )
+
+    def matches(self) -> list[Match]:
+        """Every pairing. With more than two seats, one against copies is another match than the
+        other way round."""
+        players = sorted(self.players, key=lambda player: player.key)
+        if self._mixed:
+            return [Match(each, True) for each in combinations(players, self.game.num_players)]
+        pairs = list(combinations(players, 2))
+        if self.game.num_players > 2:
+            pairs += [(other, one) for one, other in pairs]
+        return [Match(pair, False) for pair in pairs]
+
+    def play(self) -> str:
+        """Plays what is missing, writes ratings and matrix, and returns them in words."""
+        self._check_settings()
+        matches = self.matches()
+        size = max(self._set, _PART_GAMES - _PART_GAMES % self._set)
+        games, plies = self.config.games, self.config.opening_plies
+        tasks = [
+            (match, task)
+            for match in matches
+            for task in match.tasks(self.setting, games, plies, size)
+        ]
+        parts = [self._read(match, task) for match, task in tasks]
+        missing = [index for index, part in enumerate(parts) if part is None]
+        total = sum(tasks[index][1].count for index in missing)
+        print(
+            f"tournament {self.config.name}: {self.game.title}, {len(self.players)} players, "
+            f"{len(matches)} pairings of {games:,} games, {total:,} games to play\n"
+            f"  in {self.storage.where(self.folder)}",
+            flush=True,
+        )
+        if missing:
+            with make_backend(self.config.cluster) as backend:
+                self._play_missing(backend, tasks, parts, missing)
+        whole = [
+            _joined([part for part, (owner, _) in zip(parts, tasks, strict=True) if owner is match])
+            for match in matches
+        ]
+        return self._close(matches, whole)
+
+    def _check_settings(self) -> None:
+        """All games of a tournament have these in common; what differs would not compare."""
+        settings = {
+            "game": self.setting.game_name,
+            "params": self.setting.game_params,
+            "seed": self.config.seed,
+            "opening_plies": self.config.opening_plies,
+            "tables": "mixed" if self._mixed else "copies",
+        }
+        path = f"{self.folder}/settings.json"
+        if self.storage.exists(path):
+            try:
+                before = json.loads(self.storage.read(path))
+            except ValueError as error:
+                raise RunError(
+                    f"{self.storage.where(path)} is damaged; restore it, or delete "
+                    f"{self.storage.where(self.folder)} to play the tournament anew"
+                ) from error
+            changed = [
+                f"{key} {json.dumps(before.get(key))} -> {json.dumps(value)}"
+                for key, value in settings.items()
+                if before.get(key) != value
+            ]
+            if changed:
+                raise RunError(
+                    f"tournament {self.config.name} was begun with other settings: "
+                    f"{'; '.join(changed)}. Restore them, or choose another name with name=..."
+                )
+        else:
+            self.storage.write(path, json.dumps(settings, indent=1))
+
+    # Parts.
+
+    def _path(self, match: Match, task: Any) -> str:
+        return f"{self.folder}/games/{match.key}/{task.first:06d}.parquet"
+
+    def _metadata(self, match: Match, task: Any) -> dict[str, Any]:
+        """What decides the content of a part but for its length."""
+        return {
+            "players": [player.key for player in match.players],
+            "digests": [player.source.digest for player in match.players],
+            "first": task.first,
+        }
+
+    def _read(self, match: Match, task: Any) -> Results | None:
+        """A part from an earlier start; None if there is none, or none that serves."""
+        path = self._path(match, task)
+        if not self.storage.exists(path):
+            return None
+        try:
+            table = pq.read_table(pa.BufferReader(self.storage.read(path)))
+            metadata = json.loads(table.schema.metadata[b"selfplay"])
+            wrong = metadata != self._metadata(match, task)
+            returns = np.stack([table[f"return_{seat}"] for seat in range(self.game.num_players)])
+            columns = [np.array(table[name]) for name in league.RESULTS[1:]]
+        except (pa.ArrowInvalid, OSError, KeyError, ValueError, TypeError) as error:
+            print(
+                f"warning: {self.storage.where(path)} is damaged "
+                f"({(str(error).splitlines() or [''])[0]}); it is played again",
+                file=sys.stderr,
+            )
+            return None
+        if wrong or len(table) < task.count:  # it was shorter then
+            return None
+        return Results(*(each[: task.count] for each in (returns.T, *columns)))
+
+    def _write(self, match: Match, task: Any, results: Results) -> None:
+        columns = {f"return_{seat}": column for seat, column in enumerate(results.returns.T)}
+        columns |= {name: getattr(results, name) for name in league.RESULTS[1:]}
+        metadata = {"selfplay": json.dumps(self._metadata(match, task))}
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        sink = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+        self.storage.write(self._path(match, task), sink.getvalue())
+
+    def _play_missing(
+        self,
+        backend: Backend,
+        tasks: Sequence[tuple[Match, Any]],
+        parts: list[Results | None],
+        missing: list[int],
+    ) -> None:
+        total = sum(tasks[index][1].count for index in missing)
+        progress = Progress("tournament", total, "games")
+        for which, (results, _) in backend.play([tasks[index][1] for index in missing]):
+            match, task = tasks[missing[which]]
+            self._write(match, task, results)
+            parts[missing[which]] = results
+            progress.add(task.count)
+        progress.clear()
+
+    # The end.
+
+    def _close(self, matches: list[Match], results: list[Results]) -> str:
+        outcomes = [
+            outcome
+            for match, played in zip(matches, results, strict=True)
+            for outcome in match_outcomes(match, played)
+        ]
+        anchor = next(
+            (player.label for player in self.players if player.label == ratings.ANCHOR),
+            self.players[0].label,
+        )
+        rated = ratings.fit(outcomes, anchor, self.config.replicates, self.config.seed)
+        assert rated is not None
+        order = [each["player"] for each in rated["players"]]
+        rows = score_rows(self.game, matches, results)
+        rows.sort(key=lambda row: (order.index(row["player"]), order.index(row["opponent"])))
+        scores = np.full((len(order), len(order)), np.nan)
+        for row in rows:
+            scores[order.index(row["player"]), order.index(row["opponent"])] = row["score"]
+        files = {
+            "ratings.json": json.dumps({**rated, "matrix": rows}, indent=1).encode(),
+            "matrix.parquet": _parquet(rows),
+            "matrix.png": figures.score_matrix(
+                order, scores, f"{self.game.title}: score of the row against the column"
+            ),
+        }
+        text = f"\n{ratings.table(rated)}\n"
+        if len(order) <= _SHOWN:
+            text += f"\n{matrix_table(order, scores)}\n"
+        where = self.storage.where(self.folder)
+        files["standings.txt"] = text.lstrip("\n").encode()
+        for name, data in files.items():
+            self.storage.write(f"{self.folder}/{name}", data)
+        return f"{text}\n  {where}: ratings.json, standings.txt, matrix.parquet, matrix.png"
+
+
+def _players(config: TournamentConfig) -> tuple[dict[str, Any], list[Player]]:
+    """(section `game` of a configuration, the players without repetition in the order named).
+
+    Raises:
+        UserError: no such run, generation or baseline, or players of different games.
+    """
+    specs = [str(each) for each in config.players]
+    storage = Storage(config.root)
+    section = config.game
+    runs: dict[str, Run] = {}
+    for spec in specs:
+        found = _SPEC.fullmatch(spec)
+        if not found:
+            raise ConfigError(
+                f"players: {spec!r} is neither a baseline, a run, nor a run with generations as in "
+                "mine/7, mine/2-10, mine/0-50-10, mine/all"
+            )
+        name = found["run"]
+        general = found["which"] is None and name in ("random", "win_or_random")
+        there = found["which"] or storage.exists(f"{name}/config.yaml")
+        if name in runs or general or not there:
+            continue
+        runs[name] = Run.open(config.root, name)
+        theirs = runs[name].config.game
+        section = theirs if section is None else section
+        if _all_params(theirs) != _all_params(section):
+            raise ConfigError(
+                f"players: run {name} plays {theirs}, not {section}; a tournament is of one game"
+            )
+    if section is None:
+        raise ConfigError(
+            "players: none of them is a run, so say which game they play, as in game=sumto100"
+        )
+    game = make_game_from(section)
+    players: dict[str, Player] = {}
+    for spec in specs:
+        found = _SPEC.fullmatch(spec)
+        assert found is not None
+        if found["which"] is None and spec in baseline_names(game):
+            chosen = [Player(spec, PolicySource(spec))]
+        elif found["run"] in runs:
+            chosen = _of_run(runs[found["run"]], found["which"])
+        else:
+            raise ConfigError(
+                f"players: {spec!r} is neither a baseline ({', '.join(baseline_names(game))}) nor "
+                f"a run under {storage.where()}"
+            )
+        players |= {player.key: player for player in chosen}
+    return dict(section), list(players.values())
+
+
+def _all_params(section: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A game with its defaults filled in: two runs may have written them out or not."""
+    game = make_game_from(section)
+    return game.name, dict(game.params)
+
+
+def _of_run(run: Run, which: str | None) -> list[Player]:
+    """The champion of a run, or the generations that were asked for."""
+    done = run.complete()
+    if which is None:
+        champion = run.champion(max(done, default=0))
+        assert champion.path is not None
+        generation = int(champion.path.split("/generations/")[1][:4])
+        return [Player(f"{run.name}/{generation}", champion)]
+    wanted = done
+    many = _MANY.fullmatch(which)
+    if many:
+        first, last, step = int(many[1]), int(many[2]), int(many[3] or 1)
+        wanted = list(range(first, last + 1, step)) if step else []
+        if not wanted:
+            raise ConfigError(
+                f"players: {run.name}/{which} names no generation; expected first-last or "
+                "first-last-step with a step of at least 1, as in 0-50-10"
+            )
+    elif which != "all":
+        wanted = [int(which)]
+    return [Player(f"{run.name}/{each}", run.policy(each)) for each in wanted]
+
+
+def _joined(parts: Sequence[Results | None]) -> Results:
+    return Results(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in league.RESULTS)
+    )
+
+
+def _seatings(match: Match, results: Results) -> np.ndarray:
+    """int8 [G, P], index into the match's players of who sat in each seat."""
+    seats = league.table_seats if match.mixed else league.match_seats
+    return seats(0, len(results.plies), results.returns.shape[1])[0]
+
+
+def match_outcomes(match: Match, results: Results) -> list[ratings.Outcome]:
+    """The games of a match for `ratings.fit`; of a seating, as many count as are distinct."""
+    seatings, places = _seatings(match, results), league.places_of(results.returns)
+    labels = [player.label for player in match.players]
+    found = []
+    for seating in np.unique(seatings, axis=0):
+        here = (seatings == seating).all(1)
+        share = len(np.unique(results.hashes[here])) / here.sum()
+        ends, counts = np.unique(places[here], axis=0, return_counts=True)
+        names = tuple(labels[each] for each in seating)
+        found += [
+            ratings.Outcome(names, tuple(end.tolist()), int(n), float(n * share))
+            for end, n in zip(ends, counts, strict=True)
+        ]
+    return found
+
+
+def score_rows(game: Game, matches: list[Match], results: list[Results]) -> list[dict[str, Any]]:
+    """Every player against every other, from both sides.
+
+    Of matches against copies the numbers of `league.summarise_match`; at mixed tables a win is a
+    better place than the opponent's, and games at different tables are added up.
+    """
+    total: dict[tuple[str, str], np.ndarray] = {}  # wins, draws, losses, distinct games
+    for match, played in zip(matches, results, strict=True):
+        labels = [player.label for player in match.players]
+        if not match.mixed:
+            row = league.summarise_match(game, labels[1], labels[1], played)
+            counts = np.array([row[key] for key in ("wins", "draws", "losses", "distinct_games")])
+            total[labels[0], labels[1]] = counts
+            if game.num_players == 2:
+                total[labels[1], labels[0]] = counts[[2, 1, 0, 3]]
+            continue
+        seatings = _seatings(match, played)
+        seats = np.argsort(seatings, axis=1)  # where each player sat
+        places = np.take_along_axis(league.places_of(played.returns), seats, 1)
+        which = np.unique(seatings, axis=0, return_inverse=True)[1].astype(np.uint64)
+        distinct = len(np.unique(np.stack([played.hashes, which], 1), axis=0))
+        for one, other in permutations(range(len(labels)), 2):
+            ahead = places[:, other] - places[:, one]
+            wins, draws, losses = ((sign == np.sign(ahead)).sum() for sign in (1, 0, -1))
+            counts = np.array([wins, draws, losses, distinct])
+            pair = labels[one], labels[other]
+            total[pair] = total.get(pair, np.zeros(4, np.int64)) + counts
+    rows = []
+    for (player, opponent), (wins, draws, losses, distinct) in total.items():
+        n = int(wins + draws + losses)
+        score = float(wins + draws / 2) / n
+        interval = ratings.wilson(score * distinct, int(distinct))
+        rows.append(
+            {
+                "player": player,
+                "opponent": opponent,
+                "n": n,
+                "wins": int(wins),
+                "draws": int(draws),
+                "losses": int(losses),
+                "score": score,
+                "low": interval.low,
+                "high": interval.high,
+                "distinct_games": int(distinct),
+            }
+        )
+    return rows
+
+
+def matrix_table(names: Sequence[str], scores: np.ndarray) -> str:
+    """Scores in percent, the row's against the column's, for a terminal."""
+    width = max(map(len, names))
+    lines = ["score of the row against the column, %"]
+    lines.append(" " * (width + 4) + "".join(f"{column + 1:>5}" for column in range(len(names))))
+    for row, name in enumerate(names):
+        cells = ("-" if np.isnan(each) else f"{100 * each:.0f}" for each in scores[row])
+        lines.append(f"{row + 1:>3} {name:<{width}}{''.join(f'{cell:>5}' for cell in cells)}")
+    return "\n".join(lines)
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()

@@ -1,0 +1,385 @@
+"""The trees of a generation for people: a picture per action, and one page with all of them.
+
+The page stands alone: style, script and data are inside, nothing is fetched or stored, so it may be
+mailed, kept as an artifact or shown in a sandboxed frame that allows scripts alone. Its source is
+in `pipeline/pages/`. Numbers in it have four significant digits.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from games import Game
+from pipeline import traces
+from pipeline.m5 import Tree, compare
+from pipeline.m5.draw import Shown, share_of_games, shown, tree_svg
+from pipeline.m5.explain import (
+    SMALL,
+    Explanation,
+    base_of_leaf,
+    importance,
+    leaf_terms,
+    routed,
+)
+from pipeline.policies.afterstates import unique_states
+from pipeline.policies.store import cached_game, load_policy
+from pipeline.run import Run
+from pipeline.tree_reader import TreeReader
+
+MAX_POSITIONS = 50
+_MAX_ROWS = 2000  # that both generations are asked about, to see what has moved
+_MAX_NODES = 12_000  # on a page, over all its trees
+_LEAST_NODES = 31  # of a tree, however many trees there are
+_MAX_TERMS = 12  # of a formula or an explanation
+_MAX_FEATURES = 12  # of the list of most used ones
+
+Table = Sequence[Mapping[str, Any]]  # rows of trees.parquet: an action each
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Decisions of self-play, to read the trees by."""
+
+    states: np.ndarray  # [N], all different
+    actions: np.ndarray  # int32 [N], what was played
+    returns: np.ndarray  # float32 [N], what the player received in the end
+
+
+def generation_pages(run: Run, generation: int) -> dict[str, bytes]:
+    """The files of one generation by name: `index.html` and `<action>.svg`. None without trees.
+
+    Raises:
+        UserError: the generation is not complete, or a file of it is damaged.
+    """
+    config = run.config
+    game = cached_game(config.game_name, config.game_params)
+    reader = read_policy(run, game, generation)
+    if reader.empty:
+        return {}
+    before = read_policy(run, game, generation - 1) if generation > 0 else None
+    files = {name: svg.encode() for name, svg in pictures(reader, generation).items()}
+    data = page_data(
+        reader, generation, before, sample(run, game, generation), run.table(generation, "trees")
+    )
+    title = f"{game.title}: trees of run {run.name}, generation {generation}"
+    return {"index.html": page(title, data).encode(), **files}
+
+
+def read_policy(run: Run, game: Game, generation: int) -> TreeReader:
+    """The reader of a generation's policy."""
+    policy: Any = load_policy(run.storage, run.policy(generation), game)
+    return TreeReader(game, policy)
+
+
+def sample(run: Run, game: Game, generation: int) -> Sample:
+    """Distinct decisions of a generation's first shard, `_MAX_ROWS` at most, evenly over plies."""
+    shards = run.manifest(generation)["shards"]
+    if not shards:
+        return Sample(np.zeros(0, game.state_dtype), np.zeros(0, np.int32), np.zeros(0, np.float32))
+    played = traces.read_shard(run.storage, game, shards[0]["path"], shards[0]["sha256"]).traces
+    firsts, _ = unique_states(played.state)
+    some = evenly(firsts[np.argsort(played.ply[firsts], kind="stable")], _MAX_ROWS)
+    return Sample(played.state.take(some), played.action[some], played.return_[some])
+
+
+def evenly(items: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the items, evenly over their order."""
+    if len(items) <= most:
+        return items
+    return items[np.linspace(0, len(items) - 1, most).astype(np.int64)]
+
+
+# Pictures.
+
+
+def pictures(reader: TreeReader, generation: int) -> dict[str, str]:
+    """The first tree of every action as SVG by file name; `pooled.svg` for those that share."""
+    game = reader.game
+    some = [(name, bag) for name, bag in zip(file_names(reader), reader.policy.bags, strict=True)]
+    words = [reader.action(action) for action in range(game.num_actions)]
+    out = {}
+    for (name, bag), text in zip(
+        [*some, ("pooled", reader.policy.pooled)], [*words, "actions of few games"], strict=True
+    ):
+        if bag:
+            title = f"{game.title}, {text}: tree 1 of {len(bag)}, generation {generation}"
+            out[f"{name}.svg"] = tree_svg(bag[0], reader.names, title)
+    return out
+
+
+def file_names(reader: TreeReader) -> list[str]:
+    """The actions in letters that every file system takes; numbered where they would be alike."""
+    texts = [_plain(reader.action(action)) for action in range(reader.game.num_actions)]
+    if len({*texts, "", "pooled", "index"}) == len(texts) + 3:
+        return texts
+    return [f"{action}-{text}".rstrip("-") for action, text in enumerate(texts)]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9+_-]+", "-", text.lower()).strip("-")[:60]
+
+
+# The page.
+
+
+def page(title: str, data: Mapping[str, Any]) -> str:
+    """The page around its data."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {
+        "title": escape(title),
+        "style": _source("trees.css"),
+        "script": _source("trees.js"),
+        "data": text,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _source("trees.html"))
+
+
+@cache
+def _source(name: str) -> str:
+    return (resources.files("pipeline") / "pages" / name).read_text(encoding="utf-8")
+
+
+def page_data(
+    reader: TreeReader,
+    generation: int,
+    before: TreeReader | None = None,
+    asked: Sample | None = None,
+    measured: Table = (),
+) -> dict[str, Any]:
+    """What the page shows, as plain JSON; docs/learners/trees_pages.md says what is where.
+
+    Args:
+        before: the policy of the generation before; None or one without trees: nothing to compare.
+        asked: positions to read the trees by.
+        measured: rows of trees.parquet.
+    """
+    if before is not None and before.empty:
+        before = None
+    facts = {int(row["action"]): row for row in measured}
+    bags = [reader.bag(action) for action in range(reader.game.num_actions)]
+    own = [action for action, bag in enumerate(reader.policy.bags) if bag]
+    # Actions that share the pooled trees share their entry too.
+    sources = [*own, *([-1] if reader.policy.pooled else [])]
+    limit = max(
+        _LEAST_NODES, _MAX_NODES // max(1, sum(len(_bag(reader, each)) for each in sources))
+    )
+    entries = {each: _Entry(reader, each, before, asked, limit) for each in sources}
+    return {
+        "generation": generation,
+        "before": generation - 1 if before is not None else None,
+        "features": list(reader.names),
+        "actions": [
+            {
+                "name": reader.action(action),
+                "bag": sources.index(action if action in own else -1) if bags[action] else None,
+                "pooled": reader.shares(action),
+                **_numbers(facts.get(action, {})),
+            }
+            for action in range(reader.game.num_actions)
+        ],
+        "bags": [entries[each].data for each in sources],
+        "positions": _positions(reader, asked, entries) if asked is not None else [],
+    }
+
+
+def _bag(reader: TreeReader, source: int) -> tuple[Tree, ...]:
+    """The trees of an action, or the pooled ones (-1)."""
+    return reader.policy.pooled if source < 0 else reader.policy.bags[source]
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("rows", "games", "rmse_rows", "rmse_games")
+    numbers = {key: short(row[key]) for key in keys if row.get(key) is not None}
+    return {key: value for key, value in numbers.items() if value is not None}
+
+
+class _Entry:
+    """One bag of trees on the page, and where the nodes of its trees are there."""
+
+    def __init__(
+        self,
+        reader: TreeReader,
+        source: int,
+        before: TreeReader | None,
+        asked: Sample | None,
+        limit: int,
+    ):
+        trees = _bag(reader, source)
+        parts = [shown(tree, limit, limit) for tree in trees]
+        # By tree: node -> its place on the page.
+        self.places = [{int(node): k for k, node in enumerate(part.node)} for part in parts]
+        entries = [_tree(tree, part) for tree, part in zip(trees, parts, strict=True)]
+        used = importance(trees)
+        shares = routed(trees)
+        order = np.argsort(-used.total, kind="stable")[:_MAX_FEATURES]
+        self.data: dict[str, Any] = {
+            "trees": entries,
+            "leaves": short(float(np.mean([tree.num_leaves for tree in trees]))),
+            "depth": max(int(tree.depths().max()) for tree in trees),
+            "used": [
+                [int(f), *(short(part[f]) for part in (used.splits, used.slopes, shares))]
+                for f in order
+                if used.total[f] > 0
+            ],
+        }
+        if before is not None:
+            self._compare(reader, source, before, asked, trees, parts, entries)
+
+    def _compare(
+        self,
+        reader: TreeReader,
+        source: int,
+        before: TreeReader,
+        asked: Sample | None,
+        trees: Sequence[Tree],
+        parts: Sequence[Shown],
+        entries: Sequence[dict[str, Any]],
+    ) -> None:
+        """Says what changed since the generation before, at the bag, its tests and its leaves."""
+        old = _bag(before, source)
+        self.data["changes"] = compare.changes(trees, old)._asdict()
+        for entry, part, status in zip(
+            entries, parts, compare.status_of_tests(trees, old), strict=True
+        ):
+            entry["status"] = status[part.node].tolist()
+        if source < 0 or asked is None or not len(asked.states):
+            return
+        legal = reader.game.legal_of(asked.states)[:, source]
+        states = asked.states[legal]
+        if not len(states):
+            return
+        shift = reader.values(states, source) - before.values(states, source)
+        rows = reader.rows(states, source)
+        overall = []
+        for tree, part, entry in zip(trees, parts, entries, strict=True):
+            by_leaf, mean = compare.leaf_shift(tree, rows, shift)
+            overall.append(mean)
+            for place, leaf in entry["leaf"].items():
+                leaf["shift"] = short(by_leaf[tree.right[part.node[int(place)]]])
+        self.data["changes"]["shift"] = short(float(np.mean(overall)))
+        self.data["changes"]["rows"] = len(states)
+
+
+def _tree(tree: Tree, part: Shown) -> dict[str, Any]:
+    """A tree's shown nodes as lists, its leaves by their place."""
+    nodes = part.node
+    right = [0] * len(nodes)
+    for k in range(1, len(nodes)):
+        right[part.parent[k]] = k  # the last child in preorder
+    leaves = {}
+    for k, node in enumerate(nodes):
+        if tree.feature[node] < 0:
+            leaves[str(k)] = _leaf(tree, int(tree.right[node]))
+    return {
+        "leaves": tree.num_leaves,
+        "limits": [short(value) for value in tree.limits],
+        "grouped": bool(tree.groups[0]),
+        "feature": [int(f) for f in tree.feature[nodes]],
+        "threshold": [short(value, 7) for value in tree.threshold[nodes]],
+        "right": right,
+        "folded": part.folded.tolist(),
+        "rows": [short(value) for value in tree.weight[nodes]],
+        "games": tree.groups[nodes].tolist(),
+        "share": [short(value, 3) for value in share_of_games(tree, nodes)],
+        "mean": [short(value) for value in tree.mean[nodes]],
+        "deviation": [short(value, 3) for value in tree.deviation[nodes]],
+        "error": [short(value) for value in tree.error[nodes]],
+        "leaf": leaves,
+    }
+
+
+def _leaf(tree: Tree, leaf: int) -> dict[str, Any]:
+    """A leaf's formula: largest effects first, small ones counted."""
+    terms = leaf_terms(tree, leaf)
+    least = SMALL * sum(abs(term.effect) for term in terms)
+    listed = [term for term in terms if abs(term.effect) >= least][:_MAX_TERMS]
+    rest = terms[len(listed) :]
+    return {
+        "base": short(base_of_leaf(tree, leaf)),
+        "terms": [
+            [term.feature, *map(short, (term.effect, term.coefficient, term.mean, term.deviation))]
+            for term in listed
+        ],
+        "rest": [term.feature for term in rest],
+        "most": short(max((abs(term.effect) for term in rest), default=0.0)),
+    }
+
+
+def _positions(
+    reader: TreeReader, asked: Sample, entries: Mapping[int, _Entry]
+) -> list[dict[str, Any]]:
+    out = []
+    game = reader.game
+    for k in evenly(np.arange(len(asked.states)), MAX_POSITIONS):
+        state = asked.states[k : k + 1]
+        move = reader.move(state)
+        entry = {
+            "text": game.state_to_text(game.rules, state[0]),
+            "ply": int(state["ply"][0]),
+            "player": int(state["player"][0]),
+            "played": int(asked.actions[k]),
+            "returned": short(float(asked.returns[k])),
+            "values": [[action, short(value)] for action, value in move.values],
+            "reasons": [_reason(reader, move.best, move.values[0][0], entries)],
+        }
+        if move.second is not None and move.difference is not None:
+            entry["reasons"].append(_reason(reader, move.second, move.values[1][0], entries))
+            entry["difference"] = summed(move.difference)
+        out.append(entry)
+    return out
+
+
+def _reason(
+    reader: TreeReader, found: Explanation, action: int, entries: Mapping[int, _Entry]
+) -> dict[str, Any]:
+    """Why an action has its value: its parts, and by tree the way through the shown nodes."""
+    paths = []
+    entry = entries.get(-1 if reader.shares(action) else action)
+    for t, tree in enumerate(reader.bag(action)):
+        assert entry is not None
+        places, node, path = entry.places[t], 0, [0]
+        for step in found.paths[t]:
+            node = tree.children(node)[0 if step.left else 1]
+            if node not in places:  # folded on the page
+                break
+            path.append(places[node])
+        paths.append({"nodes": path, "x": [short(step.value) for step in found.paths[t]]})
+    return {"action": action, **summed(found), "paths": paths}
+
+
+def summed(found: Explanation) -> dict[str, Any]:
+    """An explanation in ten-thousandths, so that what is shown adds up to the value exactly: base,
+    contributions from the largest down to 1% of all, the rest with what rounding left, clipping."""
+    size = np.abs(found.contributions)
+    order = np.argsort(-size, kind="stable")[:_MAX_TERMS]
+    order = order[(size[order] > 0.0) & (size[order] >= SMALL * size.sum())]
+    listed = [[int(f), round(10_000 * float(found.contributions[f]))] for f in order]
+    value, base, clipping = (
+        round(10_000 * part) for part in (found.value, found.base, found.clipping)
+    )
+    rest = value - base - clipping - sum(amount for _, amount in listed)
+    return {
+        "value": value,
+        "base": base,
+        "parts": [part for part in listed if part[1]],
+        "rest": rest,
+        "count": int(np.count_nonzero(size)) - len(listed),
+        "clipping": clipping,
+    }
+
+
+def short(value: float, digits: int = 4) -> float | int | None:
+    """A number as it goes into the page: so many significant digits, None for none."""
+    value = float(value)
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded

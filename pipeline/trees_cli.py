@@ -1,0 +1,206 @@
+"""`selfplay trees`: reads a policy of model trees. docs/learners/trees_pages.md.
+
+selfplay trees summary mine                        sizes, errors, most used features
+selfplay trees show mine --action "column 3"       the trees of an action as text
+selfplay trees explain mine --position 57          why this move, and not the next best one
+selfplay trees explain mine --game 17 --ply 4      the same at a position of a recorded game
+selfplay trees pages mine --out trees              index.html and a picture per action
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from pipeline import traces
+from pipeline.config import make_game_from
+from pipeline.errors import UserError
+from pipeline.m5.explain import importance, number, routed, tree_to_text
+from pipeline.run import Run
+from pipeline.tree_pages import generation_pages, read_policy
+from pipeline.tree_reader import TreeReader
+
+_MAX_FEATURES = 10
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="selfplay trees",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("verb", choices=["summary", "show", "explain", "pages"])
+    parser.add_argument("run", help="name of the run")
+    parser.add_argument("--root", default="runs", help="where the runs are (default: runs)")
+    parser.add_argument("--generation", type=int, help="whose policy (default: newest)")
+    parser.add_argument("--action", help="show: the action in words; pooled: the shared trees")
+    parser.add_argument("--position", help="explain: a position in the game's text form")
+    parser.add_argument("--game", type=int, help="explain: number of a recorded game")
+    parser.add_argument("--ply", type=int, default=0, help="explain: a decision in it (default: 0)")
+    parser.add_argument("--of", type=int, help="explain: generation that played the game")
+    parser.add_argument("--out", help="pages: the folder to write to")
+    options = parser.parse_args(arguments)
+    if options.verb == "pages" and not options.out:
+        parser.error("pages needs --out FOLDER")
+    if options.verb == "explain" and (options.position is None) == (options.game is None):
+        parser.error("explain needs either --position TEXT or --game NUMBER")
+    run = Run.open(options.root, options.run)
+    generation = _generation(run, options.generation)
+    reader = _reader(run, generation)
+    if options.verb == "summary":
+        print(summary(run, reader, generation))
+    elif options.verb == "show":
+        print(show(reader, options.action))
+    elif options.verb == "pages":
+        print(write_pages(run, generation, Path(options.out)))
+    else:
+        if options.position is not None:
+            state = _position(reader, options.position)
+        else:
+            played = generation if options.of is None else options.of
+            state = recorded(run, reader, played, options.game, options.ply)
+        print(reader.move_to_text(state))
+
+
+def _generation(run: Run, asked: int | None) -> int:
+    done = run.complete()
+    if not done:
+        raise UserError(f"run {run.name} has no complete generation yet")
+    return done[-1] if asked is None else asked
+
+
+def _reader(run: Run, generation: int) -> TreeReader:
+    reader = read_policy(run, make_game_from(run.config.game), generation)
+    if getattr(reader.policy, "kind", None) != "action_trees":
+        raise UserError(
+            f"run {run.name} learns with {run.config.learner.name}, which grows no trees; name a "
+            "run of learner=model_trees"
+        )
+    if reader.empty:
+        raise UserError(
+            f"the policy of generation {generation} of run {run.name} has no trees yet; name a "
+            "later generation"
+        )
+    return reader
+
+
+def summary(run: Run, reader: TreeReader, generation: int) -> str:
+    """A line per action, and the features that the trees of all actions use most."""
+    facts = {row["action"]: row for row in run.table(generation, "trees")}
+    words = [reader.action(action) for action in range(reader.game.num_actions)]
+    wide = max(6, *map(len, words))
+    lines = [
+        f"{'action':<{wide}} {'rows':>9} {'games':>8} {'trees':>5} {'leaves':>6} {'depth':>5} "
+        f"{'RMSE games':>10} {'rows':>6}"
+    ]
+    for action, text in enumerate(words):
+        bag, row = reader.bag(action), facts.get(action, {})
+        leaves = f"{np.mean([tree.num_leaves for tree in bag]):.1f}" if bag else "-"
+        depth = str(max(int(tree.depths().max()) for tree in bag)) if bag else "-"
+        errors = [number(row[key]) if row.get(key) is not None else "-" for key in _ERRORS]
+        lines.append(
+            f"{text:<{wide}} {row.get('rows', 0):>9,} {row.get('games', 0):>8,} {len(bag):>5} "
+            f"{leaves:>6} {depth:>5} {errors[0]:>10} {errors[1]:>6}"
+            f"{'  pooled' if reader.shares(action) and bag else ''}"
+        )
+    return "\n".join(
+        [*lines, "", *_most_used(reader, [facts.get(a, {}) for a in range(len(words))])]
+    )
+
+
+_ERRORS = ("rmse_games", "rmse_rows")
+
+
+def _most_used(reader: TreeReader, facts: list[dict]) -> list[str]:
+    """Importance over all actions, each weighing as many rows as it was learned from."""
+    total = np.zeros((3, len(reader.names)))
+    weight = 0.0
+    for action, row in enumerate(facts):
+        bag = reader.bag(action)
+        if not bag:
+            continue
+        rows = float(row.get("rows") or 1)
+        used = importance(bag)
+        for line, part in zip(total, (used.splits, used.slopes, routed(bag)), strict=True):
+            line[: len(part)] += rows * part
+        weight += rows
+    total /= max(weight, 1e-300)
+    order = np.argsort(-(total[0] + total[1]), kind="stable")[:_MAX_FEATURES]
+    wide = max(7, *(len(reader.names[f]) for f in order))
+    lines = [f"{'feature':<{wide}} {'by tests':>8} {'by slopes':>9} {'rows routed':>11}"]
+    for f in order:
+        if total[0, f] + total[1, f] > 0:
+            lines.append(
+                f"{reader.names[f]:<{wide}} {total[0, f]:>8.1%} {total[1, f]:>9.1%} "
+                f"{total[2, f]:>11.1%}"
+            )
+    return [*lines, "shares of the targets' variance; rows routed by a test on the feature"]
+
+
+def show(reader: TreeReader, action: str | None) -> str:
+    """The trees of one action as text.
+
+    Raises:
+        UserError: the game has no such action, or it has no trees.
+    """
+    words = [reader.action(each) for each in range(reader.game.num_actions)]
+    if action == "pooled":
+        bag = reader.policy.pooled
+    elif action in words:
+        bag = reader.bag(words.index(action))
+    else:
+        raise UserError(
+            f"show needs --action, one of {', '.join(words)} or pooled, got {action!r}"
+            if action is not None
+            else f"show needs --action, one of {', '.join(words)} or pooled"
+        )
+    if not bag:
+        raise UserError(f"action {action} has no trees; `selfplay trees summary` says which have")
+    trees = [
+        f"tree {i} of {len(bag)}\n{tree_to_text(tree, reader.names)}"
+        for i, tree in enumerate(bag, 1)
+    ]
+    return "\n\n".join(trees)
+
+
+def _position(reader: TreeReader, text: str) -> np.ndarray:
+    try:
+        return reader.game.state_from_text(reader.game.rules, text)
+    except ValueError as error:
+        raise UserError(f"--position: {error}") from error
+
+
+def recorded(run: Run, reader: TreeReader, generation: int, number: int, ply: int) -> np.ndarray:
+    """The state [1] of a recorded decision.
+
+    Raises:
+        UserError: no such game, or no decision at that ply.
+    """
+    for entry in run.manifest(generation)["shards"]:
+        shard = traces.read_shard(run.storage, reader.game, entry["path"], entry["sha256"])
+        first = shard.metadata["first_game"]
+        if not first <= number < first + shard.metadata["games"]:
+            continue
+        mine = np.flatnonzero(shard.traces.game == number)
+        plies = shard.traces.ply[mine]
+        if ply not in plies:
+            raise UserError(
+                f"game {number} of generation {generation} has decisions at plies "
+                f"{', '.join(map(str, plies))}, not at {ply}"
+            )
+        return shard.traces.state.take(mine[plies == ply])
+    raise UserError(
+        f"generation {generation} of run {run.name} has no game {number}; it has games "
+        f"0..{run.config.selfplay.games - 1}, and generation 0 none"
+    )
+
+
+def write_pages(run: Run, generation: int, folder: Path) -> str:
+    """Writes what MLflow gets of a generation's trees into a folder; says where."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in generation_pages(run, generation).items():
+            (folder / name).write_bytes(data)
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error}") from error
+    return str(folder / "index.html")

@@ -1,0 +1,271 @@
+"""Tournaments: everybody against everybody, from wherever it was stopped."""
+
+import dataclasses
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from omegaconf import OmegaConf
+from small_runs import small_config
+
+import games
+from pipeline import tournament
+from pipeline.backend import Serial
+from pipeline.errors import UserError
+from pipeline.tournament import Tournament, TournamentConfig
+from pipeline.train import train
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A folder with the runs `one` (generations 0 to 3) and `two` (0 and 1) of SumTo20, and `far`
+    of another game."""
+    folder = tmp_path_factory.mktemp("runs")
+    train(small_config(folder, "one", generations=3, selfplay__games=60, evaluation__every=9))
+    train(small_config(folder, "two", generations=1, seed=9, evaluation__every=9))
+    train(small_config(folder, "far", generations=1, game__target=30, evaluation__every=9))
+    return folder
+
+
+@pytest.fixture
+def cup(root, compose):
+    """A function: players and overrides -> a tournament."""
+
+    def make(name: str, players: list[str], *overrides: str, where: Path = root) -> Tournament:
+        composed = compose(
+            f"name={name}",
+            f"root={where}",
+            f"players=[{','.join(players)}]",
+            "games=40",
+            "cluster=serial",
+            "replicates=100",
+            *overrides,
+            name="tournament",
+        )
+        return Tournament(tournament._checked(OmegaConf.create(composed)))
+
+    return make
+
+
+def files(root, name: str) -> dict[str, bytes]:
+    folder = root / "tournaments" / name
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
+def labels(each: Tournament) -> list[str]:
+    return [player.label for player in each.players]
+
+
+@pytest.mark.parametrize(
+    ("players", "expected"),
+    [
+        (["random", "one"], ["random", "one/3"]),  # no gate: the champion is the newest
+        (["one/0-3-2", "one/1"], ["one/0", "one/2", "one/1"]),
+        (["one/all", "one/2"], ["one/0", "one/1", "one/2", "one/3"]),
+        (["two/0-1", "perfect", "one/3"], ["two/0", "two/1", "perfect", "one/3"]),
+    ],
+)
+def test_who_takes_part(cup, players, expected):
+    assert labels(cup("names", players)) == expected
+
+
+def test_everybody_meets_everybody_and_the_files_agree(cup, root):
+    text = cup("all", ["random", "perfect", "one/all"]).play()
+    found = json.loads((root / "tournaments/all/ratings.json").read_text())
+    names = {each["player"] for each in found["players"]}
+    assert names == {"random", "perfect", "one/0", "one/1", "one/2", "one/3"}
+    assert all(each["games"] == 5 * 40 for each in found["players"])
+    assert found["anchor"] == "random"
+    rows = {(row["player"], row["opponent"]): row for row in found["matrix"]}
+    assert len(rows) == 30
+    for (player, opponent), row in rows.items():
+        other = rows[opponent, player]
+        assert row["n"] == 40 == row["wins"] + row["draws"] + row["losses"]
+        assert (row["wins"], row["draws"]) == (other["losses"], other["draws"])
+        assert row["score"] + other["score"] == 1 and row["low"] <= row["score"] <= row["high"]
+    # Whoever answers every sum right loses to random now and then by the seat alone.
+    assert rows["perfect", "random"]["score"] > 0.9
+    table = pq.read_table(root / "tournaments/all/matrix.parquet").to_pylist()
+    assert table == found["matrix"]
+    png = (root / "tournaments/all/matrix.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    for name in names:
+        assert name in text
+    assert text.startswith("\n" + (root / "tournaments/all/standings.txt").read_text().rstrip())
+
+
+def test_the_same_command_again_plays_nothing(cup, root, monkeypatch, capsys):
+    players = ["random", "one", "two"]
+    first = cup("again", players).play()
+    before = files(root, "again")
+    monkeypatch.setattr(tournament, "make_backend", None)  # nobody may ask for one
+    assert cup("again", players).play() == first
+    assert files(root, "again") == before
+    assert "0 games to play" in capsys.readouterr().out
+
+
+def test_who_joins_changes_nobodys_games(cup, root, capsys):
+    cup("grows", ["random", "one"]).play()
+    before = files(root, "grows")
+    cup("grows", ["two/0", "one", "random"]).play()
+    after = files(root, "grows")
+    parts = {name: data for name, data in before.items() if name.startswith("games/")}
+    assert parts and all(after[name] == data for name, data in parts.items())
+    assert "80 games to play" in capsys.readouterr().out
+    cup("whole", ["one", "random", "two/0"]).play()
+    whole = files(root, "whole")
+    assert {n: d for n, d in whole.items() if n.startswith("games/")} == {
+        n: d for n, d in after.items() if n.startswith("games/")
+    }
+
+
+def test_a_tournament_that_was_stopped_goes_on(cup, root, capsys):
+    cup("stopped", ["random", "one", "two"]).play()
+    whole = files(root, "stopped")
+    parts = sorted(name for name in whole if name.startswith("games/"))
+    (root / "tournaments/stopped" / parts[1]).unlink()
+    (root / "tournaments/stopped" / parts[2]).write_bytes(whole[parts[2]][:100])
+    (root / "tournaments/stopped/ratings.json").unlink()
+    cup("stopped", ["random", "one", "two"]).play()
+    assert files(root, "stopped") == whole
+    said = capsys.readouterr()
+    assert "80 games to play" in said.out and said.err.count("is damaged") == 1
+
+
+def test_more_games_keep_those_that_were_played(cup, root, capsys):
+    cup("longer", ["random", "one"], "games=240").play()
+    cup("longer", ["random", "one"], "games=400").play()  # the second part had 40 of 200
+    assert "200 games to play" in capsys.readouterr().out
+    cup("straight", ["random", "one"], "games=400").play()
+    longer, straight = files(root, "longer"), files(root, "straight")
+    assert {n: d for n, d in longer.items() if n != "settings.json"} == {
+        n: d for n, d in straight.items() if n != "settings.json"
+    }
+    cup("longer", ["random", "one"], "games=100").play()
+    assert "0 games to play" in capsys.readouterr().out
+
+
+def test_any_order_of_results_gives_the_same(cup, root, monkeypatch):
+    """As from several actors, which are done when they are done."""
+    cup("inorder", ["random", "one", "two"], "games=600").play()
+
+    class Backwards(Serial):
+        players = 3
+
+        def play(self, tasks):
+            for index in reversed(range(len(tasks))):
+                yield index, tasks[index].run()
+
+    monkeypatch.setattr(tournament, "make_backend", lambda config: Backwards())
+    cup("reverse", ["random", "one", "two"], "games=600").play()
+    assert files(root, "inorder") == files(root, "reverse")
+
+
+@pytest.mark.parametrize(
+    ("players", "overrides", "sentence"),
+    [
+        (["random", "nobody"], ["+game.name=sumto"], "'nobody' is neither a baseline"),
+        (["random", "nobody/3"], [], "there is no run 'nobody'"),
+        (["random", "win_or_random"], [], "say which game they play, as in game=sumto100"),
+        (["one", "far"], [], "a tournament is of one game"),
+        (["one"], [], "2 different players are needed, got one/3"),
+        (["one", "one/3"], [], "2 different players are needed, got one/3"),
+        (["one/7", "random"], [], "generation 7 of run one is not complete"),
+        (["one/3-1", "random"], [], "one/3-1 names no generation"),
+        (["one/0-3-0", "random"], [], "one/0-3-0 names no generation"),
+        (["one/x", "random"], [], "'one/x' is neither a baseline, a run, nor"),
+        (["one", "random"], ["games=41"], "games must be a multiple of 2"),
+        (["one", "random"], ["tables=round"], "tables must be one of copies, mixed"),
+        (["one", "random"], ["name=../up"], "name must be a name of at most 100"),
+        (["one", "random"], ["replicates=10"], "replicates at least 100"),
+    ],
+)
+def test_what_cannot_be_played_is_one_sentence(cup, root, players, overrides, sentence):
+    before = files(root, ".")
+    with pytest.raises(UserError) as refused:
+        cup("wrong", players, *overrides)
+    assert sentence in str(refused.value)
+    assert files(root, ".") == before
+
+
+@pytest.mark.parametrize("change", ["seed=2", "opening_plies=3"])
+def test_games_under_other_settings_are_refused_with_their_keys(cup, change):
+    cup("fixed", ["random", "one"]).play()
+    with pytest.raises(UserError, match=f"begun with other settings: {change.split('=')[0]}"):
+        cup("fixed", ["random", "one"], change).play()
+
+
+def test_without_random_the_first_player_named_is_the_anchor(cup, root):
+    cup("anchor", ["one/1", "perfect"]).play()
+    found = json.loads((root / "tournaments/anchor/ratings.json").read_text())
+    assert found["anchor"] == "one/1"
+
+
+def test_baselines_alone_need_only_a_game(cup, tmp_path):
+    cup("base", ["random", "win_or_random", "perfect"], "game=sumto100", where=tmp_path).play()
+    found = json.loads((tmp_path / "tournaments/base/ratings.json").read_text())
+    assert [each["player"] for each in found["players"]] == ["perfect", "win_or_random", "random"]
+
+
+# More than two players.
+
+
+@pytest.fixture
+def three(monkeypatch, dice):
+    """The game of dice as a game that can be named, with two more players."""
+
+    def keep(rules, states, mask, uniforms, actions):
+        actions[:] = 0
+
+    def pot(rules, states, mask, uniforms, actions):
+        actions[:] = np.where(mask[:, 1], 1, 0)
+
+    game = dataclasses.replace(dice, scripted={"keep": keep, "pot": pot})
+    monkeypatch.setitem(sys.modules, "dice_of_tests", SimpleNamespace(make=lambda: game))
+    monkeypatch.setitem(games.GAMES, "dice", "dice_of_tests")
+
+
+def test_one_against_copies_in_a_game_of_three(cup, tmp_path, three):
+    one = cup("copies", ["random", "keep", "pot"], "+game.name=dice", "games=60", where=tmp_path)
+    assert len(one.matches()) == 6  # keep against copies of pot, and pot against copies of keep
+    one.play()
+    found = json.loads((tmp_path / "tournaments/copies/ratings.json").read_text())
+    assert all(each["games"] == 4 * 60 for each in found["players"])
+    assert len(found["seats"]) == 3
+    assert sum(seat[0] for seat in found["seats"]) == pytest.approx(0, abs=0.2)
+    assert len(found["matrix"]) == 6 and all(row["n"] == 60 for row in found["matrix"])
+
+
+def test_three_different_players_at_a_table(cup, tmp_path, three):
+    each = ["random", "keep", "pot", "win_or_random"]
+    settings = ["+game.name=dice", "games=60", "tables=mixed"]
+    one = cup("mixed", each, *settings, where=tmp_path)
+    assert len(one.matches()) == 4  # three of four
+    one.play()
+    found = json.loads((tmp_path / "tournaments/mixed/ratings.json").read_text())
+    assert all(each["games"] == 3 * 60 for each in found["players"])
+    rows = {(row["player"], row["opponent"]): row for row in found["matrix"]}
+    assert len(rows) == 12
+    for (player, opponent), row in rows.items():
+        assert row["n"] == 2 * 60  # two tables have both
+        assert row["score"] + rows[opponent, player]["score"] == pytest.approx(1)
+    part = next((tmp_path / "tournaments/mixed/games/keep+pot+random").iterdir())
+    table = pq.read_table(io.BytesIO(part.read_bytes()))
+    # Places in a row of six games with one opening: the scripted ones never draw at random.
+    assert len(table) == 60 and {"return_0", "return_1", "return_2"} < set(table.column_names)
+    with pytest.raises(UserError, match="games must be a multiple of 6"):
+        cup("wrong", each, "+game.name=dice", "games=63", "tables=mixed", where=tmp_path)
+    with pytest.raises(UserError, match="3 different players are needed"):
+        cup("wrong", each[:2], *settings, where=tmp_path)
+
+
+def test_the_configuration_names_its_keys():
+    with pytest.raises(UserError, match="games must be at least 1"):
+        TournamentConfig(
+            name="a", players=["random"], games=0, opening_plies=0, tables="copies", replicates=100
+        )
