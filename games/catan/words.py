@@ -9,6 +9,7 @@ from games.catan.board import (
     DESERT,
     EDGE_CORNERS,
     RESOURCES,
+    TILE_CORNERS,
     ports_from_text,
     ports_to_text,
     tiles_from_text,
@@ -371,6 +372,18 @@ def state_to_json(rules, state) -> dict:
 # ---- events
 
 
+def _shortages(rules, state, number: int) -> list[str]:
+    """Resources of which a roll makes more due than the bank has."""
+    due = np.zeros(5, int)
+    settlements, cities = owners(state["settlements"]), owners(state["cities"])
+    for tile in np.nonzero(state["number"] == number)[0]:
+        if tile != state["robber"]:
+            around = TILE_CORNERS[tile]
+            pieces = (settlements[around] >= 0).sum() + 2 * (cities[around] >= 0).sum()
+            due[state["resource"][tile]] += pieces
+    return [RESOURCES[r] for r in np.nonzero(due > state["bank"])[0]]
+
+
 def event_to_text(rules, before, action: int, after) -> str:
     """What an action or an outcome did, as a line of a transcript; both states are records."""
     turn_player, phase = int(before["turn_player"]), before["phase"]
@@ -396,6 +409,9 @@ def event_to_text(rules, before, action: int, after) -> str:
         for seat in range(rules.players):
             if (gained[seat] > 0).any():
                 text += f"; player {seat} gets {_cards(gained[seat])}"
+        if phase == DICE and action != 5:
+            for name in _shortages(rules, before, action + 2):
+                text += f"; the bank is short of {name}"
     elif PLAY_MONOPOLY <= action < PLAY_MONOPOLY + 5 and before["player"] >= 0:
         text += f" and gets {_cards(gained[turn_player])}"
     for holder, name in (("road_holder", "Longest Road"), ("army_holder", "Largest Army")):
