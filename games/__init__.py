@@ -22,7 +22,8 @@ def _cache_folder() -> Path:
     for package in (here, here.parent / "pipeline"):
         for source in sorted(package.rglob("*.py")):
             text = source.read_bytes()
-            if b"njit" in text:
+            # A kernel has the tables and numbers of other modules of its game compiled in.
+            if package == here or b"njit" in text:
                 digest.update(str(source.relative_to(here.parent)).encode() + b"\0" + text)
     # NUMBA_BOUNDSCHECK is ignored on a warm cache: such a run gets a folder of its own.
     digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "0").encode())
@@ -51,6 +52,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 from games.game import CHANCE, ILLEGAL, TERMINAL, Game, Solution, Solver, Symmetry  # noqa: E402
 
 GAMES = {  # name -> module with a function `make(**params) -> Game`
+    "catan": "games.catan",
     "k_in_a_row": "games.k_in_a_row",
     "risk": "games.risk",
     "sumto": "games.sumto",

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from games import CHANCE, TERMINAL, Game
-from pipeline.policies.base import Policy, uniform_decisions
+from pipeline.policies.base import Policy, first_legal, uniform_decisions
 from pipeline.streams import Streams, mix
 
 
@@ -62,16 +62,9 @@ def _sort_out(players, legal, actions, deciding, chance):
             chance[drawn] = i
             drawn += 1
             continue
-        count = 0
-        only = 0
-        for action in range(legal.shape[1]):
-            if legal[i, action]:
-                count += 1
-                only = action
-                if count == 2:
-                    break
-        if count == 1:
-            actions[i] = only
+        first = first_legal(legal[i], 0)
+        if first_legal(legal[i], first + 1) == legal.shape[1]:
+            actions[i] = first
         else:
             deciding[asked] = i
             asked += 1
@@ -249,12 +242,12 @@ def play_games(
         if drawn:
             rows = chance[:drawn]
             uniforms = Streams(keys_of[rows], states["ply"][rows]).uniform()
-            draw_outcomes(game.chance_of(states[rows]), uniforms, rows, actions)
+            draw_outcomes(game.chance_of(states.take(rows)), uniforms, rows, actions)
 
         for who, rows in _by_policy(deciding[:asked], states, seats, only, opening_plies):
             # Views of all rows where it can be; `take` copies records far faster than indexing.
             some = states[rows] if isinstance(rows, slice) else states.take(rows)
-            choices = legal[rows]
+            choices = legal[rows] if isinstance(rows, slice) else legal.take(rows, axis=0)
             rng = Streams(keys_of[rows], some["ply"])
             if who < 0:
                 decisions = uniform_decisions(choices, rng, explored=True)
@@ -281,7 +274,7 @@ def play_games(
         if over:
             rows = ended[:over]
             done = index[rows]
-            results.returns[done] = game.returns_of(states[rows])
+            results.returns[done] = game.returns_of(states.take(rows))
             results.plies[done] = states["ply"][rows]
             results.decisions[done] = turns[rows]
             results.hashes[done] = hashes[rows]
@@ -290,16 +283,22 @@ def play_games(
             into, gone = rows[: len(fresh)], rows[len(fresh) :]
             if len(fresh):
                 starts = game.initial_states(keys[fresh])
-                index[into], turns[into], states[into] = fresh, 0, starts
+                index[into], turns[into] = fresh, 0
+                _plain(states)[into] = _plain(starts)
                 keys_of[into], seats[into] = keys[fresh], seatings[fresh]
                 hashes[into] = _start_hashes(starts)
             if len(gone):
                 stay = np.ones(slots, np.bool_)
                 stay[gone] = False
                 slots -= len(gone)
-                for array in (index, turns, hashes, keys_of, seats, states):
+                for array in (index, turns, hashes, keys_of, seats, _plain(states)):
                     array[:slots] = array[: len(stay)][stay]
     return results, recorder.sorted(game, results) if recorder is not None else None
+
+
+def _plain(states: np.ndarray) -> np.ndarray:
+    """The same memory as records without fields, which NumPy moves whole instead of by field."""
+    return states.view(np.dtype((np.void, states.dtype.itemsize)))
 
 
 def _by_policy(deciding, states, seats, only, opening_plies):

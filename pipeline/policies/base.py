@@ -47,20 +47,36 @@ class LearnedPolicy(Policy, Protocol):
 
 
 @njit(cache=True)
+def first_legal(row, start):
+    """The first legal action from `start` on in bool [A], else A."""
+    # Most actions of a large game are illegal. Sixteen at a time are one vector to look at;
+    # unsigned, because an index that may be negative keeps the compiler from making it one.
+    action, end = np.uint64(start), np.uint64(len(row))
+    while action + np.uint64(16) <= end:
+        some = False
+        for k in range(16):
+            some |= row[action + np.uint64(k)]
+        if some:
+            break
+        action += np.uint64(16)
+    while action < end and not row[action]:
+        action += np.uint64(1)
+    return np.int64(action)
+
+
+@njit(cache=True)
 def uniform_legal(legal, uniforms, actions, probabilities):
     """Draws one of the legal actions of each row, each equally likely."""
     for i in range(len(legal)):
+        row = legal[i]
         count = 0
-        for action in range(legal.shape[1]):
-            count += legal[i, action]
-        skip = int(uniforms[i, 0] * count)
+        for action in range(len(row)):
+            count += row[action]
         probabilities[i] = 1.0 / max(count, 1)
-        for action in range(legal.shape[1]):
-            if legal[i, action]:
-                if skip == 0:
-                    actions[i] = action
-                    break
-                skip -= 1
+        action = first_legal(row, 0)
+        for _ in range(int(uniforms[i, 0] * count)):
+            action = first_legal(row, action + 1)
+        actions[i] = action
 
 
 @njit(cache=True)

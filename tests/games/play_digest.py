@@ -10,7 +10,7 @@ import sys
 import numba
 import numpy as np
 
-from games import TERMINAL, make_game
+from games import CHANCE, TERMINAL, make_game
 
 # Game, parameters, scripted players that are asked, the ply from which the solver is: without the
 # JIT a search may take minutes.
@@ -22,6 +22,18 @@ PLAYED = (
 )
 # Games whose kernels take half a minute to compile with bounds checks.
 SLOW = (
+    (
+        "catan",
+        {"points_to_win": 3, "turn_limit": 8, "counter_offers": True},
+        ("weighted_random", "value_greedy"),
+        0,
+    ),
+    (
+        "catan",
+        {"players": 2, "turn_limit": 6, "observation": "raw", "friendly_robber": True},
+        ("weighted_random",),
+        0,
+    ),
     ("risk", {"board": "worked_4", "max_turns": 4}, (), 0),
     (
         "risk",
@@ -43,15 +55,23 @@ def digest(played=PLAYED) -> str:
             over = (states["player"] == TERMINAL).all()
             legal = game.legal_of(states)
             views = [game.observations_of(states, np.full(10, player)) for player in (0, 1)]
-            for array in (states, legal, *views, game.returns_of(states)):
+            chances = game.chance_of(states)
+            for array in (states, legal, chances, *views, game.returns_of(states)):
                 said.update(array.tobytes())
+            deciding = np.flatnonzero(states["player"] >= 0)
             for script in scripts:
-                chosen = np.zeros(10, np.int32)
-                game.scripted[script](game.rules, states, legal, rng.random(10), chosen)
+                chosen = np.zeros(len(deciding), np.int32)
+                uniforms = rng.random(len(deciding))
+                some = states.take(deciding)
+                game.scripted[script](game.rules, some, legal[deciding], uniforms, chosen)
                 said.update(chosen.tobytes())
             if game.solver is not None and states["ply"].max() >= solved_from:
                 said.update(game.solver.scores(game.rules, states).tobytes())
             actions = np.where(legal, rng.random(legal.shape), -1).argmax(axis=1)
+            by_chance = states["player"] == CHANCE
+            if by_chance.any():
+                drawn = np.where(chances > 0, rng.random(chances.shape), -1).argmax(axis=1)
+                actions = np.where(by_chance, drawn, actions)
             states = game.after(states, actions)
     return said.hexdigest()
 

@@ -1,0 +1,453 @@
+"""Positions, actions and events of Catan in words."""
+
+import re
+
+import numpy as np
+
+from games.catan.board import (
+    ANY,
+    DESERT,
+    EDGE_CORNERS,
+    RESOURCES,
+    TILE_CORNERS,
+    ports_from_text,
+    ports_to_text,
+    tiles_from_text,
+    tiles_to_text,
+)
+from games.catan.drawing import draw_map, owners, road_owners
+from games.catan.rules import has_won, step
+from games.catan.state import (
+    ACCEPT,
+    ACTIONS,
+    BANK_TRADE,
+    BUILD_CITY,
+    BUILD_ROAD,
+    BUILD_SETTLEMENT,
+    BUY_CARD,
+    CANCEL,
+    CARD_NAMES,
+    CITY,
+    COMPOSE,
+    COUNTER,
+    COUNTERED,
+    DEAL,
+    DECLINE,
+    DICE,
+    DROP,
+    END_TURN,
+    GIVE,
+    OVER,
+    PARTNER,
+    PHASE_NAMES,
+    PLAY_KNIGHT,
+    PLAY_MONOPOLY,
+    PLAY_PLENTY,
+    PLAY_ROADS,
+    PROPOSE,
+    ROAD,
+    ROBBER,
+    ROLL,
+    SETTLEMENT,
+    STATE,
+    STEAL,
+    TAKE_CARD,
+    VICTORY,
+    WANT,
+    derive,
+)
+from games.game import CHANCE, TERMINAL
+
+_AFTER = ("next player", "second next player", "third next player")
+_ANSWERS = ("not asked", "accepted", "declined", "counter-offer")
+
+
+def _action_texts() -> list[str]:
+    texts = {
+        END_TURN: "end the turn",
+        ROLL: "roll",
+        BUY_CARD: "buy a development card",
+        PLAY_KNIGHT: "play knight",
+        PLAY_ROADS: "play road building",
+        PLAY_PLENTY: "play year of plenty",
+        PROPOSE: "make the offer",
+        CANCEL: "stop",
+        ACCEPT: "accept",
+        DECLINE: "decline",
+        COUNTER: "make a counter-offer",
+    }
+    for resource, name in enumerate(RESOURCES):
+        texts[PLAY_MONOPOLY + resource] = f"play monopoly on {name}"
+        texts[TAKE_CARD + resource] = f"take {name}"
+        texts[DROP + resource] = f"discard {name}"
+        texts[GIVE + resource] = f"offer {name}"
+        texts[WANT + resource] = f"ask for {name}"
+        for k in range(4):
+            wanted = RESOURCES[k + (k >= resource)]
+            texts[BANK_TRADE + 4 * resource + k] = f"trade {name} for {wanted} with the bank"
+    for k, name in enumerate(_AFTER):
+        texts[PARTNER + k] = f"trade with the {name}"
+        texts[STEAL + k] = f"steal from the {name}"
+    texts |= {ROBBER + tile: f"robber to t{tile}" for tile in range(19)}
+    texts |= {BUILD_SETTLEMENT + corner: f"settlement {corner}" for corner in range(54)}
+    texts |= {BUILD_CITY + corner: f"city {corner}" for corner in range(54)}
+    texts |= {BUILD_ROAD + e: f"road {a}-{b}" for e, (a, b) in enumerate(EDGE_CORNERS.tolist())}
+    return [texts[action] for action in range(ACTIONS)]
+
+
+ACTION_TEXTS = _action_texts()
+
+
+def action_to_text(rules, action: int) -> str:
+    return ACTION_TEXTS[action]
+
+
+def outcome_to_text(rules, state, outcome: int) -> str:
+    """What chance drew in a state where it decides: the roll, the stolen or the dealt card."""
+    if state["phase"] == DICE:
+        return f"rolls {outcome + 2}"
+    if state["phase"] == DEAL:
+        return f"draws {CARD_NAMES[outcome]}"
+    return f"steals {RESOURCES[outcome]} from player {state['victim']}"
+
+
+# ---- positions
+
+_CARD_COLUMNS = ("knight", "victory", "roads", "plenty", "monopoly")
+_PENDING = ("corner", "victim", "free_roads", "takes", "card_played", "offers")
+
+
+def _who_decides(rules, state) -> str:
+    player = int(state["player"])
+    if player == CHANCE:
+        return "chance"
+    if player == TERMINAL:
+        if has_won(rules, state):
+            return f"player {state['turn_player']} has won"
+        return "nobody has won by the turn limit"
+    return f"player {player}"
+
+
+def _row(name: str, left, right=None) -> str:
+    text = f"{name:<10}" + "".join(f"{int(n):>6}" for n in left)
+    if right is not None:
+        text += "  |" + "".join(f"{int(n):>9}" for n in right)
+    return text
+
+
+def _edges(owned) -> str:
+    return " ".join(f"{a}-{b}" for a, b in EDGE_CORNERS[owned].tolist()) or "none"
+
+
+def _corners(owned) -> str:
+    return " ".join(str(int(corner)) for corner in np.nonzero(owned)[0]) or "none"
+
+
+def state_to_text(rules, state) -> str:
+    """The map, then everything that is written on paper: all hands are open."""
+    settlements, cities = owners(state["settlements"]), owners(state["cities"])
+    roads = road_owners(state["roads"])
+    lines = [
+        f"turn {state['turn']} of player {state['turn_player']}, rolled {state['dice']}, "
+        f"ply {state['ply']}: {PHASE_NAMES[state['phase']]}, {_who_decides(rules, state)}",
+        *draw_map(state),
+        " " * 10 + "".join(f"{name:>6}" for name in RESOURCES) + "  |"
+        + "".join(f"{name:>9}" for name in _CARD_COLUMNS),
+        _row("bank", state["bank"], state["deck"]),
+    ]  # fmt: skip
+    for seat in range(rules.players):
+        lines.append(_row(f"player {seat}", state["hands"][seat], state["cards"][seat]))
+        if (state["known"][seat] != state["hands"][seat]).any():
+            lines.append(_row(f"known of {seat}", state["known"][seat]))
+    if state["bought"].any():
+        lines.append(f"bought in this turn: {' '.join(map(str, state['bought'].tolist()))}")
+    for seat in range(rules.players):
+        awards = [
+            name
+            for name, holder in (("Longest Road", "road_holder"), ("Largest Army", "army_holder"))
+            if state[holder] == seat
+        ]
+        left = state["pieces"][seat]
+        lines += [
+            f"player {seat}: {state['points'][seat]} points"
+            + (f" with {' and '.join(awards)}" if awards else "")
+            + f", {state['knights'][seat]} knights played, road of {state['road_length'][seat]}; "
+            f"has left {left[ROAD]} roads, {left[SETTLEMENT]} settlements, {left[CITY]} cities; "
+            f"the bank takes {' '.join(map(str, state['rates'][seat].tolist()))}",
+            f"  settlements {_corners(settlements == seat)}; cities {_corners(cities == seat)}; "
+            f"roads {_edges(roads == seat)}",
+        ]
+    if state["discards"].any():
+        lines.append(f"still to discard: {' '.join(map(str, state['discards'].tolist()))}")
+    pending = [f"{name} {state[name]}" for name in _PENDING]
+    lines.append(f"robber t{state['robber']}, {', '.join(pending)}")
+    for seat in range(rules.players):
+        if state["give"][seat].any() or state["want"][seat].any():
+            lines.append(
+                f"offer of player {seat}: gives {_cards(state['give'][seat])}, "
+                f"wants {_cards(state['want'][seat])}"
+            )
+    if state["answers"].any():
+        words = [_ANSWERS[answer] for answer in state["answers"][: rules.players]]
+        lines.append(f"answers: {', '.join(words)}")
+    lines.append(f"board: {tiles_to_text(state['resource'], state['number'])}")
+    lines.append(f"ports: {ports_to_text(state['port'])}")
+    return "\n".join(lines)
+
+
+def _cards(counts) -> str:
+    """Such as "2 wood and 1 ore"; "nothing"."""
+    words = [f"{n} {name}" for n, name in zip(counts, RESOURCES, strict=True) if n > 0]
+    return " and ".join(words) or "nothing"
+
+
+def _counts(text: str) -> list[int]:
+    """What `_cards` wrote."""
+    found = dict((name, int(n)) for n, name in re.findall(r"(\d+) (\w+)", text))
+    return [found.get(name, 0) for name in RESOURCES]
+
+
+def state_from_text(rules, text: str) -> np.ndarray:
+    """Reads what `state_to_text` wrote. The map and every line may be left out that only repeats
+    what others say, and must not contradict them.
+
+    Raises:
+        ValueError: some line is missing, is no line of a position, or contradicts another.
+    """
+    lines = [line.rstrip() for line in text.strip("\n").splitlines()]
+    whole = "\n".join(lines)
+    state = np.zeros(1, STATE)
+    one = state[0]
+
+    def find(pattern: str, what: str) -> re.Match:
+        found = re.search(f"^{pattern}$", whole, re.M)
+        if found is None:
+            raise ValueError(
+                f"this is no position of catan: the line of {what} is missing; expected a text as "
+                "state_to_text writes it"
+            )
+        return found
+
+    phases = "|".join(PHASE_NAMES)
+    first = find(
+        rf"turn (-?\d+) of player (\d), rolled (\d+), ply (\d+): ({phases}), (.*)", "the turn"
+    )
+    one["turn"], one["turn_player"], one["dice"], one["ply"] = map(int, first.groups()[:4])
+    one["phase"] = PHASE_NAMES.index(first[5])
+    decider = re.fullmatch(r"player (\d)", first[6])
+    if decider is not None:
+        one["player"] = int(decider[1])
+    else:
+        one["player"] = CHANCE if first[6] == "chance" else TERMINAL
+    five = r"((?:\s+\d+){5})"
+    for name in ("bank", *(f"player {seat}" for seat in range(rules.players))):
+        row = find(rf"{name}{five}  \|{five}", name)
+        left, right = (list(map(int, part.split())) for part in row.groups())
+        if name == "bank":
+            one["bank"], one["deck"] = left, right
+        else:
+            seat = int(name[-1])
+            one["hands"][seat], one["cards"][seat] = left, right
+            known = re.search(rf"^known of {seat}{five}$", whole, re.M)
+            one["known"][seat] = left if known is None else list(map(int, known[1].split()))
+    bought = re.search(rf"^bought in this turn:{five}$", whole, re.M)
+    if bought:
+        one["bought"] = list(map(int, bought[1].split()))
+    one["road_holder"] = one["army_holder"] = -1
+    for seat in range(rules.players):
+        row = find(rf"player {seat}: (.*), (\d+) knights played, road of .*", f"points of {seat}")
+        one["knights"][seat] = int(row[2])
+        for name, holder in (("Longest Road", "road_holder"), ("Largest Army", "army_holder")):
+            if name in row[1]:
+                one[holder] = seat
+        pieces = re.search(
+            rf"^{re.escape(row[0])}\n  settlements (.*); cities (.*); roads (.*)$", whole, re.M
+        )
+        if pieces is None:
+            raise ValueError(
+                f"this is no position of catan: below the line of the points of player {seat} one "
+                "with their settlements, cities and roads was expected"
+            )
+        for name, words in (("settlements", pieces[1]), ("cities", pieces[2])):
+            corners = [int(word) for word in re.findall(r"\d+", words)]
+            if any(corner >= 54 for corner in corners):
+                raise ValueError(f"corners are 0..53, got {words!r}")
+            one[name][seat] = sum(1 << corner for corner in set(corners))
+        bits = 0
+        for a, b in re.findall(r"(\d+)-(\d+)", pieces[3]):
+            edge = np.nonzero(((int(a), int(b)) == EDGE_CORNERS).all(axis=1))[0]
+            if not len(edge):
+                raise ValueError(
+                    f"there is no edge {a}-{b}; an edge joins two neighbouring corners"
+                )
+            bits |= 1 << int(edge[0])
+        one["roads"][seat] = bits & (2**64 - 1), bits >> 64
+    discards = re.search(r"^still to discard:((?: \d+){4})$", whole, re.M)
+    if discards:
+        one["discards"] = list(map(int, discards[1].split()))
+    row = find(
+        r"robber t(\d+), " + ", ".join(rf"{name} (-?\d+)" for name in _PENDING), "the robber"
+    )
+    one["robber"] = int(row[1])
+    for name, value in zip(_PENDING, row.groups()[1:], strict=True):
+        one[name] = int(value)
+    for seat, give, want in re.findall(
+        r"^offer of player (\d): gives (.*), wants (.*)$", whole, re.M
+    ):
+        one["give"][int(seat)], one["want"][int(seat)] = _counts(give), _counts(want)
+    answers = re.search(r"^answers: (.*)$", whole, re.M)
+    if answers:
+        for seat, word in enumerate(answers[1].split(", ")[: rules.players]):
+            if word not in _ANSWERS:
+                raise ValueError(f"an answer is one of {', '.join(_ANSWERS)}, got {word!r}")
+            one["answers"][seat] = _ANSWERS.index(word)
+    one["resource"], one["number"] = tiles_from_text(find(r"board: (.*)", "the board")[1])
+    one["port"] = ports_from_text(find(r"ports: (.*)", "the ports")[1])
+    if one["robber"] > 18 or not -1 <= one["victim"] < rules.players:
+        raise ValueError(f"the robber or their victim is nowhere: {row[0]!r}")
+    derive(one)
+    expected = state_to_text(rules, one).splitlines()
+    for line in lines:
+        if line not in expected:
+            raise ValueError(f"{line!r} contradicts the rest of the position")
+    return state
+
+
+def state_to_json(rules, state) -> dict:
+    """Everything of a position in plain values; the table of fields is docs/games/catan.md."""
+    settlements, cities = owners(state["settlements"]), owners(state["cities"])
+    over = state["player"] == TERMINAL
+    return {
+        "player": int(state["player"]),
+        "ply": int(state["ply"]),
+        "phase": PHASE_NAMES[state["phase"]],
+        "turn": int(state["turn"]),
+        "turn_player": int(state["turn_player"]),
+        "winner": int(state["turn_player"]) if over and has_won(rules, state) else None,
+        "dice": int(state["dice"]),
+        "tiles": [
+            {
+                "resource": "desert" if resource == DESERT else RESOURCES[resource],
+                "number": int(number) or None,
+            }
+            for resource, number in zip(state["resource"], state["number"], strict=True)
+        ],
+        "ports": ["any" if port == ANY else RESOURCES[port] for port in state["port"]],
+        "robber": int(state["robber"]),
+        "settlements": settlements.tolist(),
+        "cities": cities.tolist(),
+        "roads": road_owners(state["roads"]).tolist(),
+        "bank": state["bank"].tolist(),
+        "deck": state["deck"].tolist(),
+        "players": [
+            {
+                "points": int(state["points"][seat]),
+                "hidden_points": int(state["cards"][seat, VICTORY]),
+                "hand": state["hands"][seat].tolist(),
+                "known": state["known"][seat].tolist(),
+                "cards": state["cards"][seat].tolist(),
+                "knights": int(state["knights"][seat]),
+                "road_length": int(state["road_length"][seat]),
+                "longest_road": bool(state["road_holder"] == seat),
+                "largest_army": bool(state["army_holder"] == seat),
+                "pieces": state["pieces"][seat].tolist(),
+                "rates": state["rates"][seat].tolist(),
+                "discards": int(state["discards"][seat]),
+                "gives": state["give"][seat].tolist(),
+                "wants": state["want"][seat].tolist(),
+                "answer": _ANSWERS[state["answers"][seat]],
+            }
+            for seat in range(rules.players)
+        ],
+        "bought": state["bought"].tolist(),
+        "free_roads": int(state["free_roads"]),
+        "takes": int(state["takes"]),
+        "card_played": bool(state["card_played"]),
+        "offers": int(state["offers"]),
+        "victim": int(state["victim"]) if state["victim"] >= 0 else None,
+        "corner": int(state["corner"]) if state["corner"] >= 0 else None,
+    }
+
+
+# ---- events
+
+
+def _shortages(rules, state, number: int) -> list[str]:
+    """Resources of which a roll makes more due than the bank has."""
+    due = np.zeros(5, int)
+    settlements, cities = owners(state["settlements"]), owners(state["cities"])
+    for tile in np.nonzero(state["number"] == number)[0]:
+        if tile != state["robber"]:
+            around = TILE_CORNERS[tile]
+            pieces = (settlements[around] >= 0).sum() + 2 * (cities[around] >= 0).sum()
+            due[state["resource"][tile]] += pieces
+    return [RESOURCES[r] for r in np.nonzero(due > state["bank"])[0]]
+
+
+def event_to_text(rules, before, action: int, after) -> str:
+    """What an action or an outcome did, as a line of a transcript; both states are records."""
+    turn_player, phase = int(before["turn_player"]), before["phase"]
+    who = f"player {before['player'] if before['player'] >= 0 else turn_player}"
+    if before["player"] == CHANCE:
+        text = f"{who} {outcome_to_text(rules, before, action)}"
+    elif phase == COMPOSE and action == PROPOSE:
+        seat = int(before["player"])
+        kind = "offers" if seat == turn_player else "counters with"
+        text = f"{who} {kind} {_cards(before['give'][seat])} for {_cards(before['want'][seat])}"
+    elif PARTNER <= action < STEAL + 3:
+        other = (int(before["player"]) + 1 + (action - PARTNER) % 3) % rules.players
+        if action < STEAL:
+            offer = other if before["answers"][other] == COUNTERED else turn_player
+            gives, wants = _cards(before["give"][offer]), _cards(before["want"][offer])
+            text = f"{who} trades with player {other}: player {offer} gives {gives} for {wants}"
+        else:
+            text = f"{who} chooses to steal from player {other}"
+    else:
+        text = f"{who}: {ACTION_TEXTS[action]}"
+    gained = after["hands"].astype(int) - before["hands"]
+    if phase == DICE or before["turn"] < 0:
+        for seat in range(rules.players):
+            if (gained[seat] > 0).any():
+                text += f"; player {seat} gets {_cards(gained[seat])}"
+        if phase == DICE and action != 5:
+            for name in _shortages(rules, before, action + 2):
+                text += f"; the bank is short of {name}"
+    elif PLAY_MONOPOLY <= action < PLAY_MONOPOLY + 5 and before["player"] >= 0:
+        text += f" and gets {_cards(gained[turn_player])}"
+    for holder, name in (("road_holder", "Longest Road"), ("army_holder", "Largest Army")):
+        if after[holder] != before[holder]:
+            new = f"player {after[holder]} takes" if after[holder] >= 0 else "nobody has"
+            text += f"; {new} {name}"
+    for seat in range(rules.players):
+        if after["road_length"][seat] < before["road_length"][seat]:
+            text += (
+                f"; the road of player {seat} is cut from {before['road_length'][seat]} to "
+                f"{after['road_length'][seat]}"
+            )
+    if after["phase"] == OVER:
+        points = (after["points"] + after["cards"][:, VICTORY])[: rules.players].tolist()
+        text += f"; {_who_decides(rules, after)}, points {' '.join(map(str, points))}"
+    return text
+
+
+def transcript(rules, state, actions) -> str:
+    """A game as text: the island, then a line for every action and outcome, from a start on.
+
+    Args:
+        state: a record, as `init` or a trace has it.
+        actions: integers, those of players and the outcomes of chance in turn.
+    """
+    one = np.array([state], STATE)
+    lines = [
+        f"board: {tiles_to_text(state['resource'], state['number'])}",
+        f"ports: {ports_to_text(state['port'])}",
+    ]
+    turn = None
+    for action in actions:
+        if one[0]["turn"] != turn:
+            turn = one[0]["turn"]
+            lines.append(f"turn {turn}" if turn >= 0 else f"set-up {turn + 2 * rules.players + 1}")
+        before = one[0].copy()
+        step(rules, one, np.array([action], np.int32))
+        lines.append(f"  {before['ply']}: {event_to_text(rules, before, int(action), one[0])}")
+    return "\n".join(lines)
