@@ -28,7 +28,9 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "pipeline" / "draw.py").write_text(KERNEL.format(0))
     (folder / "__init__.py").write_text(Path(games.__file__).read_text())
-    (folder / "game.py").write_text("CHANCE = TERMINAL = Game = Solution = Symmetry = None\n")
+    (folder / "game.py").write_text(
+        "CHANCE = ILLEGAL = TERMINAL = Game = Solution = Solver = Symmetry = None\n"
+    )
     (folder / "inner.py").write_text(KERNEL.format(1))
     (folder / "outer.py").write_text(CALLER)
     monkeypatch.setenv("SELFPLAY_CACHE", str(tmp_path / "cache"))
@@ -61,7 +63,7 @@ def test_a_changed_kernel_is_compiled_anew_for_its_callers_in_other_files(packag
     assert after != before
 
 
-def test_the_name_follows_the_sources_that_have_kernels_and_nothing_else(package, monkeypatch):
+def test_the_name_follows_the_sources_that_kernels_depend_on_and_nothing_else(package, monkeypatch):
     monkeypatch.setattr(games, "__file__", str(package / "__init__.py"))
     names = [games._cache_folder()]
 
@@ -70,8 +72,11 @@ def test_the_name_follows_the_sources_that_have_kernels_and_nothing_else(package
         return names[-1] not in names[:-1]
 
     assert not changed()
-    (package / "page.py").write_text("no_kernel = 1\n")
+    (package.parent / "pipeline" / "page.py").write_text("no_kernel = 1\n")
     assert not changed()
+    # A game's kernels have the tables of its other modules compiled in.
+    (package / "table.py").write_text("no_kernel = 1\n")
+    assert changed()
     (package / "inner.py").write_text(KERNEL.format(3))
     assert changed()
     (package / "outer.py").rename(package / "renamed.py")

@@ -139,15 +139,20 @@ def test_values_are_those_of_the_policy_best_first_and_the_hint_is_the_best(runs
     policy = load_policy(run.storage, run.policy(1), game)
     [q] = policy.action_values(game, state, game.legal_of(state))
     assert len(set(q)) == 4
-    rows = re.findall(r"^  (\+\d) +([+-]\d\.\d{3})$", out, re.M)
-    assert rows == [(f"+{a + 1}", f"{q[a]:+.3f}") for a in np.argsort(-q)]
-    assert f"> {'':2}{rows[0][0]}  (small/1: {rows[0][1]})" in out
+    rows = re.findall(r"^  (\+\d) +(wins|loses) \([+-]\d\) +([+-]\d\.\d{3})$", out, re.M)
+    # Exact scores come first: from 11 the step to 15 wins, since multiples of 5 do.
+    assert rows[0] == ("+4", "wins", f"{q[3]:+.3f}")
+    assert [word for _, word, _ in rows] == ["wins", "loses", "loses", "loses"]
+    assert {(action, value) for action, _, value in rows} == {
+        (f"+{a + 1}", f"{q[a]:+.3f}") for a in range(4)
+    }
+    assert f"> {'':2}+4  (exact: wins" in out
 
 
 def test_the_run_gives_advice_on_games_of_others(runs, typed):
     out = typed(["values"], "--run", "small", "--seats", "me,random", "--root", runs)
-    assert re.search(r"^player 0>   action +small/\d$", out, re.M)
-    out = typed(["values", "hint"], *SUMTO12)
+    assert re.search(r"^player 0>   action +exact +small/\d$", out, re.M)
+    out = typed(["values", "hint"], "game=risk")
     assert out.count("nobody here knows values") == 2
 
 
