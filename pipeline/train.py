@@ -421,10 +421,10 @@ def _line(record: dict, generations: int) -> str:
     solution = record["solution"]
     if solution and "optimal" in solution:
         parts.append(f"solved {solution['optimal']}/{solution['of']}")
-    if record.get("gate"):
-        parts.append(f"gate {league.gate_words(record['gate'])}")
         if solution["weak_contested"] is not None:
             parts.append(f"kept {solution['weak_contested']:.0%}")
+    if record.get("gate"):
+        parts.append(f"gate {league.gate_words(record['gate'])}")
     if play["games_per_second"]:
         parts.append(f"{play['games_per_second']:,.0f} games/s")
     parts.append(f"{sum(record['seconds'].values()):.1f} s")
