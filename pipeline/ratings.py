@@ -102,8 +102,7 @@ def fit(
         seed: of the bootstrap.
 
     Returns:
-        None without outcomes or opponents, else plain JSON, ratings in Elo (400 points = odds of
-        10 to 1):
+        None without outcomes or opponents, else plain JSON, in Elo (400 points = odds of 10 to 1):
         `anchor`; `players`, best first: `player`, `rating`, `low`, `high`, `games`;
         `first_player`: [advantage of the first seat over the mean of the others, low, high];
         `seats` [P, 3]: each seat's against the mean of all, with low and high; `draw`: how likely
