@@ -421,7 +421,8 @@ def _line(record: dict, generations: int) -> str:
     solution = record["solution"]
     if solution and "optimal" in solution:
         parts.append(f"solved {solution['optimal']}/{solution['of']}")
-        if solution["weak_contested"] is not None:
+        # Where the best answer is the only one that keeps the result, both say the same.
+        if solution["weak_contested"] is not None and solution["weak"] != solution["strong"]:
             parts.append(f"kept {solution['weak_contested']:.0%}")
     if record.get("gate"):
         parts.append(f"gate {league.gate_words(record['gate'])}")

@@ -35,6 +35,7 @@ def test_a_wheel_works_from_another_directory(tmp_path):
         "trees.html",
         "trees.js",
     }
+    assert (installed / "games" / "data" / "connect_four_positions.csv").exists()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     command = [sys.executable, "-c", "import pipeline, sys; print(pipeline.__file__)\n"]
