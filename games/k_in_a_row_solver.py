@@ -99,7 +99,7 @@ def completing_cells(board, discs):
     found = below
     if board.width > 1:  # on one column these shifts would be wider than 63 bits, hence undefined
         for shift in (board.column - _ONE, board.column, board.column + _ONE):
-            if board.k == 4:  # the loop below, unrolled: twice the speed of the whole search
+            if board.k == 4:  # the loop below, unrolled: most of a search is spent here
                 below1, above1 = discs << shift, discs >> shift
                 below2, above2 = (below1 & discs) << shift, (above1 & discs) >> shift
                 below3, above3 = (below2 & discs) << shift, (above2 & discs) >> shift
@@ -260,8 +260,7 @@ def _score(board, memory, mover, occupied, left):
         return (left + 1) // 2
     low, high = -(left // 2), (left - 1) // 2
     while low < high:
-        # Early results are cheapest to refute, and the sign leaves half of them to ask for: first
-        # the sign, then near 0.
+        # The sign first: it leaves half of the scores to ask for.
         middle = (low + high) // 2
         if low < 0 < high:
             middle = 0 if high >= -low else -1
