@@ -99,7 +99,7 @@ def completing_cells(board, discs):
     found = below
     if board.width > 1:  # on one column these shifts would be wider than 63 bits, hence undefined
         for shift in (board.column - _ONE, board.column, board.column + _ONE):
-            if board.k == 4:  # the loop below, unrolled: most of a search is spent here
+            if board.k == 4:  # the loop below, unrolled for the standard game
                 below1, above1 = discs << shift, discs >> shift
                 below2, above2 = (below1 & discs) << shift, (above1 & discs) >> shift
                 below3, above3 = (below2 & discs) << shift, (above2 & discs) >> shift
