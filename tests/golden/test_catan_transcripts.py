@@ -5,6 +5,7 @@ import re
 import catan_transcripts
 import pytest
 
+
 @pytest.mark.parametrize("name", catan_transcripts.WANTED)
 def test_the_rules_give_the_transcript(name):
     text = (catan_transcripts.FOLDER / f"{name}.txt").read_text()
