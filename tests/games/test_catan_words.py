@@ -1,0 +1,116 @@
+"""Catan in words: positions read back and refused, actions, events, pictures."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from catan_invariants import random_actions
+from catan_situation import Situation
+
+from games import make_game
+from games.catan.drawing import numbering_svg, state_to_svg
+from games.catan.state import ACTIONS
+from games.catan.words import transcript
+
+
+def text_of(s):
+    return s.game.state_to_text(s.game.rules, s.one)
+
+
+def test_the_map_shows_pieces_robber_ports_and_numbers():
+    s = Situation().settlement(0, 12).city(1, 23).road(0, 12, 8).robber(4)
+    lines = text_of(s).splitlines()
+    assert any("s0" in line for line in lines) and any("C1" in line for line in lines)
+    assert any("t4 ROBBER" in line for line in lines)
+    assert any(" r0 " in line for line in lines)
+    assert sum(line.count("3:1") for line in lines) == 4
+    assert "wheat 12" in text_of(s) and "desert" in text_of(s)
+
+
+def test_the_map_may_be_left_out_and_must_not_contradict():
+    s = Situation().settlement(0, 12).road(0, 12, 8).hand(0, ore=2)
+    read = s.game.state_from_text
+    lines = text_of(s).splitlines()
+    short = "\n".join(line for line in lines if line[0] != " " or "  settlements" in line)
+    assert len(short.splitlines()) < len(lines) - 20
+    assert read(s.game.rules, short)[0] == s.one
+    moved = text_of(s).replace("  settlements 12", "  settlements 13")
+    with pytest.raises(ValueError, match="contradicts the rest of the position"):
+        read(s.game.rules, moved)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("roads 8-12", "roads 8-14", "there is no edge 8-14"),
+        ("settlements 12", "settlements 54", "corners are 0..53"),
+        ("ports: *", "ports: x", "are no ports; expected nine"),
+        ("board: o10", "board: o7", "'o7' is no tile"),
+        ("bank  ", "bonk  ", "the line of bank is missing"),
+        ("robber t9", "robber t19", "nowhere"),
+    ],
+)
+def test_what_is_no_position_is_refused_with_what_was_expected(old, new, message):
+    s = Situation().settlement(0, 12).road(0, 12, 8)
+    assert old in text_of(s)
+    with pytest.raises(ValueError, match=message):
+        s.game.state_from_text(s.game.rules, text_of(s).replace(old, new))
+
+
+def test_every_action_has_an_id_and_a_text():
+    game = make_game("catan")
+    words = [game.action_to_text(game.rules, action) for action in range(ACTIONS)]
+    assert len(set(words)) == game.num_actions == 261
+    for action, text in {
+        0: "end the turn", 2: "buy a development card", 10: "play monopoly on ore",
+        21: "trade wood for brick with the bank", 40: "trade ore for wheat with the bank",
+        56: "trade with the next player", 61: "steal from the third next player",
+        62: "robber to t0", 81: "settlement 0", 188: "city 53", 189: "road 0-3", 260: "road 50-53",
+    }.items():  # fmt: skip
+        assert words[action] == text
+
+
+def test_events_say_what_happened():
+    s = Situation().settlement(0, 12).city(1, 23).before_roll(0).roll(6)
+    assert s.events[-1] == "player 0 rolls 6; player 0 gets 1 brick; player 1 gets 2 brick"
+    s = Situation().city(0, 40).city(1, 49).bank(wheat=3).before_roll(0).roll(6)
+    assert s.events[-1] == "player 0 rolls 6; the bank is short of wheat"
+    s = Situation().settlement(1, 8).hand(1, ore=1).before_roll(0).roll(7)
+    s.act("robber to t4").stolen("ore")
+    assert s.events[-2:] == ["player 0: robber to t4", "player 0 steals ore from player 1"]
+    s = Situation().hand(0, sheep=1, wheat=1, ore=1).act("buy a development card").dealt("roads")
+    assert s.events[-1] == "player 0 draws road building"
+    s = Situation().cards(0, monopoly=1).hand(1, ore=2).act("play monopoly on ore")
+    assert s.events[-1] == "player 0: play monopoly on ore and gets 2 ore"
+
+
+def test_json_names_owners_hands_and_the_winner():
+    s = Situation().settlement(0, 12).city(1, 23).road(0, 12, 8).hand(1, ore=2)
+    shown = s.game.state_to_json(s.game.rules, s.one)
+    assert (shown["settlements"][12], shown["cities"][23], shown["roads"].count(0)) == (0, 1, 1)
+    assert shown["players"][1]["hand"] == [0, 0, 0, 0, 2]
+    assert shown["tiles"][0] == {"resource": "ore", "number": 10}
+    assert shown["tiles"][9] == {"resource": "desert", "number": None}
+    assert (shown["winner"], len(shown["players"])) == (None, 4)
+
+
+def test_pictures_are_well_formed_and_show_every_piece():
+    s = Situation().settlement(0, 12, 40).city(1, 23).road(0, 12, 8, 13)
+    root = ElementTree.fromstring(state_to_svg(s.game.rules, s.one))
+    kinds = [child.tag.split("}")[1] for child in root]
+    assert kinds.count("polygon") == 19 + 3  # tiles and buildings
+    assert kinds.count("line") == 2 * 9 + 2 * 2  # jetties, and two lines a road
+    ElementTree.fromstring(numbering_svg())
+
+
+def test_a_transcript_has_a_line_for_every_event():
+    game = make_game("catan", turn_limit=30)
+    rng = np.random.default_rng(4)
+    states = game.initial_states([1])
+    start, actions = states[0].copy(), []
+    while states["player"][0] != -2:
+        actions.append(int(random_actions(game, states, game.legal_of(states), rng)[0]))
+        states = game.after(states, actions[-1:])
+    lines = transcript(game.rules, start, actions).splitlines()
+    assert sum(line.startswith("  ") for line in lines) == len(actions)
+    assert "nobody has won by the turn limit" in lines[-1]
