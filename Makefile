@@ -17,7 +17,7 @@ export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
 export MLFLOW_DISABLE_TELEMETRY := true
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help setup train test check slow bench ui fmt lock clean
+.PHONY: help setup train test test-games test-pipeline check slow bench ui fmt lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -37,8 +37,14 @@ $(STAMP): requirements.lock pyproject.toml Makefile
 train: $(STAMP)  ## train an agent and watch it learn; ARGS="..." takes Hydra overrides
 	@$(BIN)/selfplay train root=$(ROOT) $(ARGS)
 
-test: $(STAMP) check  ## everything that CI runs; ARGS="..." goes to pytest
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) check  ## everything that CI runs, on two cores; ARGS="..." goes to pytest
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync test-games test-pipeline
+
+test-games: $(STAMP)
+	@$(BIN)/python -m pytest tests/games tests/golden tests/oracles $(ARGS)
+
+test-pipeline: $(STAMP)
+	@$(BIN)/python -m pytest tests/pipeline $(ARGS)
 
 check: $(STAMP)  ## style, types and import contracts
 	@$(BIN)/ruff format --quiet --check . || { echo "run: make fmt"; exit 1; }

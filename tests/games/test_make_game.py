@@ -23,7 +23,7 @@ def test_a_game_is_built_again_from_its_name_and_params(name):
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("chess", {}, "there is no game named 'chess'; the games are k_in_a_row"),
+        ("chess", {}, "there is no game named 'chess'; the games are catan, k_in_a_row"),
         ("", {}, "there is no game named ''"),
         ("../sumto", {}, "there is no game named '../sumto'"),
         (

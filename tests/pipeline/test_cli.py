@@ -55,7 +55,7 @@ def test_the_same_command_again_has_nothing_left_to_do(folder):
         (["learner.epochs=abc"], "learner.epochs: Value 'abc' of type 'str'"),
         (["learner.epochs=0"], "learner.epochs must be in 1..1000000, got 0"),
         (["learner.sweeps=3"], "learner.sweeps=3 contradicts learner.targets=monte_carlo"),
-        (["game=chess"], "game must be one of connect_four"),
+        (["game=chess"], "game must be one of catan"),
         (["game=3"], "Config group override must be a string or a list"),
         (["experiment=none_such"], "experiment must be one of"),
         (["+game.tarjet=4"], "game sumto has no parameter 'tarjet'"),
