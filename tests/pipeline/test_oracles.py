@@ -110,6 +110,7 @@ def match(policy, opponent, game=THREE, opening_plies=2, count=60):
         0,
         count,
         opening_plies,
+        oracle=True,
     ).run()
 
 
