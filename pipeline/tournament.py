@@ -2,7 +2,7 @@
 
 <root>/tournaments/<name>/
   settings.json                     what all its games have in common
-  games/<players>/00000.parquet     results of a part of a pairing; the number is its first game's
+  games/<players>/000000.parquet    results of a part of a pairing; the number is its first game's
   ratings.json  standings.txt       the ratings; the page that is printed
   matrix.parquet  matrix.png        scores of every player against every other
 
