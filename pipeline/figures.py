@@ -363,6 +363,7 @@ def win_rates(records: Sequence[Record]) -> bytes | None:
             rows.setdefault(opponent, []).append((record["generation"], row))
     if not rows:
         return None
+    even = _even(next(row for record in records for row in record["evaluation"]))
     learned = [name for name in ("predecessor", ANCESTORS) if name in rows]
     order = [name for name in rows if name not in learned] + learned
     first = min(entries[0][0] for entries in rows.values())
@@ -394,7 +395,7 @@ def win_rates(records: Sequence[Record]) -> bytes | None:
                 f"n = {each[-1]['n']:,}\n{each[-1]['distinct_games']:,} distinct"
             )
             axes.text(first + width * i, 1.07, words, fontsize=8, linespacing=1.3, va="bottom")
-        axes.axhline(0.5, color=GREY, linewidth=0.8)
+        axes.axhline(even, color=GREY, linewidth=0.8)
         axes.set_xlim(first - 0.3, first - 0.3 + width * across)
         _shares(axes)
         every = [width * i + mark for i in range(len(names)) for mark in marks]
@@ -402,8 +403,17 @@ def win_rates(records: Sequence[Record]) -> bytes | None:
     return _png(figure)
 
 
+def _even(row: Mapping) -> float:
+    """What equals score in a match of as many seats, but for draws: 1/P."""
+    return 1 / len(row["by_seat"])
+
+
 def score_matrix(
-    names: Sequence[str], scores: np.ndarray, title: str, games: np.ndarray | None = None
+    names: Sequence[str],
+    scores: np.ndarray,
+    title: str,
+    games: np.ndarray | None = None,
+    even: float = 0.5,
 ) -> bytes:
     """Score of every player (row) against every other (column), a draw counting half.
 
@@ -411,6 +421,7 @@ def score_matrix(
         names: of the players, [N].
         scores: float [N, N] within 0..1; NaN where two did not meet.
         games: int [N, N], how many each score is of.
+        even: the score of equals, 1/P among P players; it is white.
 
     Returns:
         PNG; cells have numbers, the score in percent over n, for up to 25 players.
@@ -421,7 +432,9 @@ def score_matrix(
     width, height = max(side + room + 0.9, 0.07 * len(title) + 0.2), side + room + 0.5
     figure = Figure(figsize=(width, height), dpi=100)
     axes = figure.add_axes((room / width, room / height, side / width, side / height))
-    colours = LinearSegmentedColormap.from_list("score", (ORANGE, "#FFFFFF", BLUE))
+    colours = LinearSegmentedColormap.from_list(
+        "score", ((0.0, ORANGE), (even, "#FFFFFF"), (1.0, BLUE))
+    )
     shade = colours.with_extremes(bad=PALE)
     image = axes.imshow(np.ma.masked_invalid(scores), cmap=shade, vmin=0.0, vmax=1.0)
     step = math.ceil(n / 60)
@@ -452,10 +465,12 @@ def generation_matrix(records: Sequence[Record]) -> bytes | None:
     generation = {record["policy"]: record["generation"] for record in records}
     points: dict[tuple[int, int], float] = {}
     games: dict[tuple[int, int], int] = {}
+    even = 0.5
     for record in records:
         for row in record["evaluation"]:
             if row["policy"] not in generation or row["policy"] == record["policy"]:
                 continue
+            even = _even(row)
             pair = (record["generation"], generation[row["policy"]])
             won = row["wins"] + row["draws"] / 2
             sides = [(pair, won)]
@@ -475,7 +490,7 @@ def generation_matrix(records: Sequence[Record]) -> bytes | None:
         scores[at[row], at[column]] = value / games[row, column]
     title = "Score of a generation (row) against others (a draw is ½)"
     title += ", in %, over n games" if len(order) <= 25 else f", n = {_range(n[n > 0])} games"
-    return score_matrix([str(each) for each in order], scores, title, n)
+    return score_matrix([str(each) for each in order], scores, title, n, even)
 
 
 def rating_curve(records: Sequence[Record]) -> bytes | None:
@@ -497,7 +512,7 @@ def rating_curve(records: Sequence[Record]) -> bytes | None:
     anchor = ratings.get("anchor", "random")
     title = (
         f"Rating of generation {generation[newest['player']]}: {newest['rating']:.0f} "
-        f"({newest['low']:.0f} to {newest['high']:.0f})"
+        f"(95%: {newest['low']:.0f} to {newest['high']:.0f})"
     )
     figure, axes = _panel(title, f"Elo, {anchor} = 0")
     at = np.array([generation[each["player"]] for each in own], float)
@@ -538,15 +553,16 @@ def seat_scores(records: Sequence[Record]) -> bytes | None:
     width = 0.74 / len(panels) - 0.07
     for i, (words, entries) in enumerate(sorted(panels.items(), reverse=True)):
         left = 0.085 + i * (width + 0.09)
-        axes = _axes(figure, (left, 0.15, width, 0.74), f"By seat, {words}", "score")
         at = np.array([generation for generation, _ in entries], float)
         seats = np.array([each for _, each in entries])  # [G, P, 4]
+        title = f"Against {words}\nn = {_range(seats[:, :, 3])} games in each seat"
+        axes = _axes(figure, (left, 0.15, width, 0.69), title, "score")
         for seat in range(seats.shape[1]):
-            score, low, high, n = seats[:, seat].T
+            score, low, high, _ = seats[:, seat].T
             colour = SERIES[seat % len(SERIES)]
             axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
-            _line(axes, at, score, seat, f"seat {seat}\nn = {_range(n)} games")
-        axes.axhline(0.5, color=GREY, linewidth=0.8)
+            _line(axes, at, score, seat, f"seat {seat}")
+        axes.axhline(1 / seats.shape[1], color=GREY, linewidth=0.8)
         _shares(axes, 5)
         if i:
             axes.set_ylabel("")
@@ -657,7 +673,7 @@ def _accuracy_by_ply(figure: Figure, asked: Sequence[Record], plies: Sequence[in
         ticks(shown, [str(labels[each]) for each in shown])
     axes.set_xlabel("generation", fontsize=9)
     bar = figure.colorbar(image, cax=figure.add_axes((0.935, 0.15, 0.013, 0.74)))
-    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
 
@@ -723,7 +739,7 @@ def game_lengths(records: Sequence[Record]) -> bytes | None:
                 rows.setdefault(row["opponent"], []).append(entry)
     if not played and not rows:
         return None
-    figure, axes = _panel("Length of games", "plies per game")
+    figure, axes = _panel("Length of games; against opponents their mean", "plies per game")
     counted = [record for record in played if record["selfplay"].get("lengths")]
     if counted:
         ends = np.array([_quantiles(record["selfplay"]["lengths"]) for record in counted])
@@ -742,7 +758,7 @@ def game_lengths(records: Sequence[Record]) -> bytes | None:
         _line(axes, at, longest, 0, "self-play, longest", linestyle=_DOTTED)
     for i, (opponent, entries) in enumerate(rows.items(), 1):
         x, y = np.array(entries, float).T
-        _line(axes, x, y, i, f"against {opponent}, mean")
+        _line(axes, x, y, i, f"against {opponent}")
     axes.set_ylim(bottom=0.0)
     _whole(axes, "generation")
     _legend(axes)
@@ -823,7 +839,7 @@ def run_figures(
 ) -> dict[str, bytes]:
     """Every figure that applies to the game and the records: PNG by file stem.
 
-    About 1.2 s of CPU for 25 generations.
+    About 1.5 s of CPU for 25 generations.
 
     Args:
         trees: rows of trees.parquet by generation, where the learner grows trees.
@@ -878,8 +894,9 @@ def _legend(axes: Axes, **more: Any) -> None:
 
 
 def _line(axes: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **style: Any) -> None:
-    """The `index`-th series: x and y float [G], gaps where y is NaN."""
-    style = {"linestyle": "solid", **style}
+    """The `index`-th series: x and y float [G], gaps where y is NaN. Colours come again, in
+    dashes."""
+    style = {"linestyle": "solid" if index < len(SERIES) else _DASHED, **style}
     axes.plot(
         x,
         y,

@@ -333,7 +333,10 @@ class Tournament:
             "ratings.json": json.dumps({**rated, "matrix": rows}, indent=1).encode(),
             "matrix.parquet": _parquet(rows),
             "matrix.png": figures.score_matrix(
-                order, scores, f"{self.game.title}: score of the row against the column"
+                order,
+                scores,
+                f"{self.game.title}: score of the row against the column",
+                even=1 / self.game.num_players,
             ),
         }
         text = f"\n{ratings.table(rated)}\n"

@@ -380,7 +380,7 @@ def test_ratings_are_a_curve_with_a_band_and_baselines_are_lines(drawn):
     assert [2, 170] in band and [2, 220] in band
     assert axes.get_ylabel() == "Elo, random = 0"
     text = words(axes)
-    assert "Rating of generation 3: 300 (270 to 320)" in text and "n = 200 games" in text
+    assert "Rating of generation 3: 300 (95%: 270 to 320)" in text and "n = 200 games" in text
     assert "perfect 900\n800 to 990, n = 80" in text and "stray" not in text
 
 
@@ -422,14 +422,40 @@ def test_beyond_two_players_a_match_is_not_mirrored(drawn):
     for row in lines[1]["evaluation"]:
         row["by_seat"] = [0.5, 0.25, 0.25]
     figures.generation_matrix(lines)
-    scores = drawn[0].axes[0].images[0].get_array()
+    image = drawn[0].axes[0].images[0]
+    scores = image.get_array()
     assert scores[1, 0] == 25 / 40 and scores.mask[0, 1]
+    assert image.cmap(1 / 3) == pytest.approx((1, 1, 1, 1), abs=0.01)  # what equals score
+    assert image.cmap(0.5)[0] < 0.9
+
+
+def test_among_three_players_equals_score_a_third(drawn):
+    lines = [record(0), record(1)]
+    for line in lines:
+        for row in line["evaluation"]:
+            row["by_seat"] = [0.5, 0.25, 0.25]
+            row["results_by_seat"] = [[10, 0, 10], [5, 0, 10], [5, 0, 5]]
+    figures.win_rates(lines)
+    figures.seat_scores(lines)
+    rates, seats = drawn
+    for axes in (*rates.axes, *seats.axes):
+        across = [line for line in axes.lines if line.get_transform() != axes.transData]
+        assert [list(line.get_ydata()) for line in across] == [[1 / 3, 1 / 3]]
+
+
+def test_beyond_seven_opponents_lines_differ_by_dashes(drawn):
+    line = record(1, evaluation=[match(f"player {each}", each) for each in range(8)])
+    figures.game_lengths([line])
+    own, *others = [each for each in drawn[0].axes[0].lines if "longest" not in each.get_label()]
+    looks = {(each.get_color(), each.get_linestyle()) for each in (own, *others)}
+    assert len(looks) == 9
 
 
 def test_seats_are_told_apart_against_earlier_generations_and_baselines(drawn):
     figures.seat_scores(RECORDS)
     past, base = drawn[0].axes
-    assert "earlier generations" in words(past) and "baselines" in words(base)
+    assert words(past).startswith("Against earlier generations\nn = 20–60 games in each seat")
+    assert words(base).startswith("Against baselines\nn = 40 games in each seat")
     # Against 0: 25 wins of 40, so 20 of 20 in the first seat and 5 of 20 in the second.
     first, second = past.lines[:2]
     assert first.get_xydata()[0].tolist() == [1, 1.0]
@@ -439,7 +465,7 @@ def test_seats_are_told_apart_against_earlier_generations_and_baselines(drawn):
     low, high = wilson(0.25 * 15, 15)  # 20 games, of which 30/40 are distinct
     band = past.collections[1].get_paths()[0].vertices[:, 1]
     assert low in band and high in band
-    assert "seat 1\nn = 40 games" in words(base)
+    assert words(base).endswith("seat 0\nseat 1")
     old = record(1)
     for row in old["evaluation"]:
         del row["results_by_seat"]
