@@ -231,6 +231,15 @@ def test_lengths_keep_two_digits(sumto):
     }
 
 
+def test_entropy_is_in_bits():
+    """Of a fair coin 1 bit, of four equal sides 2; 1/2, 1/4, 1/4 are 1.5 (Shannon, 1948)."""
+    assert traces.entropy({"3": 7, "5": 7}) == 1.0
+    assert traces.entropy({"0": 1, "1": 1, "2": 1, "3": 1}) == 2.0
+    assert traces.entropy({"0": 2, "1": 1, "2": 1, "9": 0}) == 1.5
+    assert str(traces.entropy({"4": 9})) == "0.0"
+    assert traces.entropy({}) is None
+
+
 # Damage.
 
 

@@ -36,6 +36,30 @@ def test_a_run_in_one_go_equals_a_run_that_was_continued(tmp_path):
     assert content(parts)[1]["shards"] == content(whole)[1]["shards"]
 
 
+def test_lengths_and_openings_are_those_of_all_shards_also_of_found_ones(tmp_path):
+    whole = run_of(tmp_path, "whole", **MIXED)
+    broken = run_of(tmp_path, "broken", **MIXED)
+    break_off(broken, 2)
+    broken.storage.delete(broken.shard_path(2, 0))
+    broken = run_of(tmp_path, "broken", **MIXED)
+    play, again = (run.records()[2]["selfplay"] for run in (whole, broken))
+    assert again["shards_found"] == 2
+    for key in ("lengths", "openings", "opening_entropy"):
+        assert play[key] == again[key]
+    plies = sum(int(length) * games for length, games in play["lengths"].items())
+    assert plies == play["plies"] and sum(play["lengths"].values()) == play["games"] == 150
+    chosen = {}
+    for entry in whole.manifest(2)["shards"]:
+        rows = traces.read_shard(
+            whole.storage, make_game(**whole.config.game), entry["path"]
+        ).traces
+        first = (rows.state["sum"] == 0) & (rows.policy == 0) & ~rows.explored
+        for action in rows.action[first]:
+            chosen[str(action)] = chosen.get(str(action), 0) + 1
+    assert play["openings"] == chosen
+    assert 0 < play["opening_entropy"] <= np.log2(len(chosen)) or len(chosen) == 1
+
+
 @pytest.mark.parametrize("actors", [1, 2, 3])
 def test_traces_and_policies_are_the_same_with_any_number_of_actors(tmp_path, ray_session, actors):
     options = {**MIXED, **TESTED}
