@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from games import k_in_a_row_lines as lines
 from games.game import HEADER, ILLEGAL, TERMINAL, Game, Solution, Symmetry, contested
 from games.k_in_a_row_players import players_of
 from games.k_in_a_row_solver import SOLVER, first_solvable_ply, scores
@@ -241,9 +242,12 @@ def state_to_json(rules, state) -> dict:
     }
 
 
-def _mirror(width: int, height: int) -> Symmetry:
+def _mirror(width: int, height: int, k: int, observation: str) -> Symmetry:
     cells = np.arange(2 * height * width).reshape(2, height, width)
-    return Symmetry(cells[:, :, ::-1].reshape(-1).copy(), np.arange(width)[::-1].copy())
+    features = cells[:, :, ::-1].reshape(-1)
+    if observation == "lines":
+        features = np.concatenate([features, cells.size + lines.mirrored(width, k)])
+    return Symmetry(features.copy(), np.arange(width)[::-1].copy())
 
 
 _POSITIONS = Path(__file__).parent / "data" / "connect_four_positions.csv"
@@ -299,12 +303,21 @@ def _solution(states: np.ndarray, known: np.ndarray) -> Solution:
     )
 
 
-def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
+def make(width: int = 7, height: int = 6, k: int = 4, observation: str = "planes") -> Game:
     """k in a row on a width x height board.
 
+    Args:
+        observation: what players see: `planes`, the cells; or `lines`, besides them open lines and
+            threats (`games/k_in_a_row_lines.py`).
+
     Raises:
-        ValueError: the board needs more than 64 bits, or k does not fit on it.
+        ValueError: the board needs more than 64 bits, k does not fit on it, or there is no such
+            observation.
     """
+    if observation not in ("planes", "lines"):
+        raise ValueError(
+            f"observation of game k_in_a_row must be one of planes, lines, got {observation!r}"
+        )
     if width < 1 or height < 1 or width == height == 1 or width * (height + 1) > 64:
         raise ValueError(
             f"a board of width {width} and height {height} does not fit game k_in_a_row: width and "
@@ -326,25 +339,30 @@ def make(width: int = 7, height: int = 6, k: int = 4) -> Game:
         solution = _given_positions
     elif first_solvable_ply(rules) == 0 and width > 1:
         solution = _sampled_positions
+    feature_names = tuple(f"{who} {cell}" for who in ("mine", "theirs") for cell in cells)
+    params: dict[str, int | str] = {"width": width, "height": height, "k": k}
+    if observation == "lines":
+        feature_names += lines.names(width, height, k, _COLUMN_DIGITS)
+        params["observation"] = observation
     return Game(
         name="k_in_a_row",
-        params={"width": width, "height": height, "k": k},
+        params=params,
         rules=rules,
         num_players=2,
         num_actions=width,
         state_dtype=STATE,
-        observation_names=tuple(f"{who} {cell}" for who in ("mine", "theirs") for cell in cells),
+        observation_names=feature_names,
         max_decisions=width * height,
         init=init,
         legal_actions=legal_actions,
         step=step,
-        observe=observe,
+        observe=lines.observe if observation == "lines" else observe,
         returns=returns,
         state_to_text=state_to_text,
         state_from_text=state_from_text,
         action_to_text=action_to_text,
         state_to_json=state_to_json,
-        symmetries=(_mirror(width, height),) if width > 1 else (),
+        symmetries=(_mirror(width, height, k, observation),) if width > 1 else (),
         scripted=players,
         baselines=baselines,
         zero_sum=True,

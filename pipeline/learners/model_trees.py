@@ -36,8 +36,9 @@ def fit(
 ) -> tuple[ActionTreesPolicy, dict[str, Any]]:
     """Labels the window and grows all trees, at most `config.sweeps` times.
 
-    Another sweep is made while it lowers the Bellman residual on the games held out; the trees of
-    the least one are kept.
+    Sweeps go on while the Bellman residual on the games held out is less than two sweeps before
+    (not one: where two sides take turns, news of one side's values comes and goes with every other
+    sweep). The trees with the least residual are kept.
 
     Args:
         window: rows of the newest generations.
@@ -55,21 +56,23 @@ def fit(
     trees = _Growing(game, window, previous, sides.teaching, config, seed, threads)
     before = labels.read(previous)
     targets = labels.returns if previous.empty else labels.of(before)
-    best: _Sweep | None = None
+    residuals: list[float] = []
     curve: dict[str, list[float]] = {"train": [], "held_out": []}
     for _ in range(config.sweeps):
         policy = trees.grow(targets)
         reading = labels.read(policy)
         following = labels.of(reading)
         residual = float(np.sqrt(np.mean((following - reading.taken)[sides.judging] ** 2)))
-        sweep = _Sweep(policy, reading, (reading.taken - targets) ** 2, residual)
-        curve["train"].append(float(sweep.errors[sides.rows].mean()))
+        errors = (reading.taken - targets) ** 2
+        curve["train"].append(float(errors[sides.rows].mean()))
         if sides.held_out.any():
-            curve["held_out"].append(float(sweep.errors[sides.held_out].mean()))
-        if best is not None and residual >= best.residual:
+            curve["held_out"].append(float(errors[sides.held_out].mean()))
+        if not residuals or residual < min(residuals):
+            best = _Sweep(policy, reading, errors, residual)
+        residuals.append(residual)
+        if len(residuals) > 2 and residual >= 0.99 * residuals[-3]:
             break
-        best, targets = sweep, following
-    assert best is not None
+        targets = following
     return best.policy, _report(game, window, before, best, curve, labels, sides, trees)
 
 
