@@ -85,9 +85,7 @@ def observe(rules, states, players, out):
             mine ^= occupied
         everywhere = _NONE
         for column in range(width):
-            within = board & (
-                ((_ONE << column_bits) - _ONE) << np.uint64(column * (height + 1))
-            )
+            within = board & (((_ONE << column_bits) - _ONE) << np.uint64(column * (height + 1)))
             # Adding the bottom bit carries into the first empty cell of the column.
             full = occupied & within
             landing[column] = (full + (_ONE << np.uint64(column * (height + 1)))) & within & ~full

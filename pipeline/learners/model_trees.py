@@ -17,7 +17,7 @@ from games.game import Symmetry
 from pipeline import m5
 from pipeline.config import ModelTreesConfig
 from pipeline.learners.common import calibration, held_out_rows, successors, usable_cpus
-from pipeline.m5.binning import SAMPLE_ROWS, frozen, parallel
+from pipeline.m5.binning import SAMPLE_ROWS, check_table, frozen, parallel
 from pipeline.policies.action_trees import ActionTreesPolicy
 from pipeline.streams import game_keys
 from pipeline.targets import one_step_targets, retrace_targets
@@ -49,6 +49,9 @@ def fit(
     Returns:
         (policy, report). docs/architecture.md names the report's fields; `tables` is not one of
         them: it has the columns of trees.parquet, a row per action.
+
+    Raises:
+        ValueError: the game shows a player a number that is not finite.
     """
     threads = config.threads or usable_cpus()
     labels = _Labels(game, window, config, threads)
@@ -265,7 +268,16 @@ def _binning(game: Game, window: Window, previous: ActionTreesPolicy) -> m5.Binn
         return previous.binning
     traces = window.traces
     some = slice(None, None, -(-len(window) // SAMPLE_ROWS))
-    return m5.Binning.fit(game.observations_of(traces.state[some], traces.player[some]))
+    return m5.Binning.fit(_seen(game, traces.state[some], traces.player[some]))
+
+
+def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> np.ndarray:
+    """float32 [B, F], read-only: what players see.
+
+    Raises:
+        ValueError: a number is not finite; the message names the feature.
+    """
+    return check_table(game.observations_of(states, players), list(game.observation_names))
 
 
 def _code(
@@ -290,7 +302,7 @@ def _code(
     codes = np.empty((len(row), game.observation_size), np.uint8)
     for start in range(0, len(row), _CHUNK):
         part = slice(start, start + _CHUNK)
-        seen = game.observations_of(traces.state.take(row[part]), traces.player[row[part]])
+        seen = _seen(game, traces.state.take(row[part]), traces.player[row[part]]).copy()
         for k, symmetry in enumerate(symmetries):
             images = move[part] == k + 1
             seen[images] = seen[images][:, symmetry.observation]

@@ -58,3 +58,32 @@ def grown_policy(
         options,
     )
     return ActionTreesPolicy(tuple(bags), tuple(pooled))
+
+
+def lookup_policy(q: np.ndarray) -> ActionTreesPolicy:
+    """Q(s, a) = q[s, a] of a game whose observation is one-hot: a formula of all features each."""
+    size = len(q)
+    trees = [
+        m5.Tree.of(
+            {
+                "feature": np.array([-1]),
+                "threshold": np.zeros(1),
+                "right": np.zeros(1),
+                "weight": np.ones(1),
+                "groups": np.ones(1),
+                "mean": np.zeros(1),
+                "deviation": np.zeros(1),
+                "error": np.zeros(1),
+                "intercept": np.zeros(1),
+                "term_start": np.array([0, size]),
+                "term_feature": np.arange(size),
+                "coefficient": column,
+                "term_mean": np.zeros(size),
+                "term_deviation": np.ones(size),
+                "limits": np.array([-9.0, 9.0]),
+                "num_features": np.array(size),
+            }
+        )
+        for column in q.T
+    ]
+    return ActionTreesPolicy(tuple((tree,) for tree in trees))
