@@ -97,7 +97,7 @@ def observe(rules, states, players, out):
                 out[i, row * width + column] = (mine >> bit) & _ONE
                 out[i, cells + row * width + column] = ((mine ^ occupied) >> bit) & _ONE
         at = 2 * cells
-        for who in range(2):
+        for _ in range(2):
             theirs = mine ^ occupied
             open_lines[:] = 0
             touching[:] = 0

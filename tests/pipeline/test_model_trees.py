@@ -22,8 +22,8 @@ from pipeline.policies.base import Exploring
 from pipeline.run import Run
 from pipeline.selfplay import play_games
 from pipeline.streams import game_keys
-from pipeline.train import train
 from pipeline.traces import Window
+from pipeline.train import train
 
 STEPS = [np.diff([0, *sums]) - 1 for sums in SUMS]
 _DEFAULTS = Path(__file__).resolve().parents[2] / "conf" / "learner" / "model_trees.yaml"
