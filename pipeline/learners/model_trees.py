@@ -151,10 +151,10 @@ class _Labels:
         # A script does not know how likely its action was; 1 cuts most.
         played = np.nan_to_num(traces.probability.astype(np.float64), nan=1.0)
 
-        def read_some(part: slice) -> float:
+        def read_some(part: slice) -> np.ndarray:
             states = traces.state[part]
             legal = self.game.legal_of(states)
-            q, clipped = policy.measured_action_values(self.game, states, legal)
+            q, counts = policy.measured_action_values(self.game, states, legal)
             _follow(
                 q,
                 legal,
@@ -167,11 +167,11 @@ class _Labels:
                 value[part],
                 ratio[part],
             )
-            return clipped
+            return counts
 
         parts = [slice(start, start + _CHUNK) for start in range(0, size, _CHUNK)]
-        clipped = parallel(read_some, parts, self.threads)
-        return _Reading(taken, value, ratio, float(np.mean(clipped)))
+        asked, clipped = np.sum(parallel(read_some, parts, self.threads), axis=0)
+        return _Reading(taken, value, ratio, float(clipped / max(asked, 1)))
 
     def of(self, reading: _Reading) -> np.ndarray:
         """float32 [N]: the labels by a Q, within the range of the returns that were seen."""
@@ -260,15 +260,23 @@ class _Coded(NamedTuple):
     """int64 [A+1]: action a has start[a]:start[a+1]"""
 
 
-def _binning(game: Game, window: Window, previous: ActionTreesPolicy) -> m5.Binning:
+def _binning(
+    game: Game,
+    window: Window,
+    previous: ActionTreesPolicy,
+    symmetries: tuple[Symmetry, ...],
+) -> m5.Binning:
     """The bins of the generation before. They are found anew in generations 1, 2, 4, 8, ..: later
     play shows values that the first, random games did not."""
     newest = int(window.generation.max())
     if previous.binning is not None and newest & (newest - 1):
         return previous.binning
     traces = window.traces
-    some = slice(None, None, -(-len(window) // SAMPLE_ROWS))
-    return m5.Binning.fit(_seen(game, traces.state[some], traces.player[some]))
+    # Images too: what was only played on the left is coded under its image on the right.
+    some = slice(None, None, -(-len(window) * (1 + len(symmetries)) // SAMPLE_ROWS))
+    seen = _seen(game, traces.state[some], traces.player[some])
+    images = [seen[:, symmetry.observation] for symmetry in symmetries]
+    return m5.Binning.fit(np.concatenate([seen, *images]))
 
 
 def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> np.ndarray:
@@ -329,7 +337,7 @@ class _Growing:
         symmetries = game.symmetries if config.symmetries else ()
         self.actions = _actions(game, symmetries)
         self.age = 0.5 ** ((window.generation.max() - window.generation) / config.half_life)
-        binning = _binning(game, window, previous)
+        binning = _binning(game, window, previous, symmetries)
         self.binning = binning
         self.coded = _code(game, window, teaching, symmetries, binning, threads)
         starts = self.coded.start

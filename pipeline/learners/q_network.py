@@ -73,6 +73,13 @@ def fit(
     policy = previous
     residual = None
     following = _shaped(game, traces, successors(game, window), discount, config)
+    # Only the targets change from sweep to sweep.
+    symmetries = game.symmetries if config.symmetries else ()
+    rows = with_images(
+        Rows(inputs[~held_out], np.zeros(np.count_nonzero(~held_out)), actions[~held_out]),
+        symmetries,
+    )
+    test_rows = Rows(inputs[held_out], np.zeros(0), actions[held_out])
     for sweep in range(config.sweeps):
         if config.targets == "q_learning":
             targets, residual = _backups(
@@ -80,10 +87,8 @@ def fit(
             )
         else:
             targets = _returns(game, window, discount, config)
-        rows = Rows(inputs[~held_out], targets[~held_out], actions[~held_out])
-        if config.symmetries:
-            rows = with_images(rows, game.symmetries)
-        test_rows = Rows(inputs[held_out], targets[held_out], actions[held_out])
+        rows = rows._replace(targets=np.tile(targets[~held_out], 1 + len(symmetries)))
+        test_rows = test_rows._replace(targets=targets[held_out])
         network = train(network, rows, test_rows, options, seed + sweep, device, curve)
         policy = QNetworkPolicy(network)
     measured = np.flatnonzero(held_out) if held_out.any() else np.arange(len(inputs))

@@ -102,10 +102,9 @@ class ActionTreesPolicy:
 
     def measured_action_values(
         self, game: Game, states: np.ndarray, legal: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """`action_values`, and the share of the trees asked that had to be clipped."""
-        q, clipped = self._values(game, states, legal, True)
-        return q, float(clipped[1] / max(clipped[0], 1))
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`action_values`, and int64 [2]: how many trees were asked, and of these clipped."""
+        return self._values(game, states, legal, True)
 
     def _values(
         self, game: Game, states: np.ndarray, legal: np.ndarray, counting: bool

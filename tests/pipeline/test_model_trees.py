@@ -20,7 +20,7 @@ from pipeline.learners.model_trees import fit, initial
 from pipeline.oracles import answers
 from pipeline.policies.base import Exploring
 from pipeline.run import Run
-from pipeline.selfplay import play_games
+from pipeline.selfplay import Traces, play_games
 from pipeline.streams import game_keys
 from pipeline.traces import Window
 from pipeline.train import train
@@ -409,3 +409,41 @@ def test_it_learns_sumto20_perfectly():
         if right[-1] == 1:
             break
     assert right[-1] == 1, right
+
+
+# Faults that were mended.
+
+
+def test_the_clipped_share_is_of_all_trees_asked(sumto12, monkeypatch):
+    """Rows are read in parts of different sizes; equal observations of a part are asked once."""
+    q = np.zeros((13, 3))
+    for total, action in ((3, 2), (7, 2), (8, 0), (10, 1), (6, 1), (9, 2)):
+        q[total, action] = -0.9
+    window = window_of(sumto12, STEPS)
+    labels = model_trees._Labels(sumto12, window, settings_of(), 2)
+    monkeypatch.setattr(model_trees, "_CHUNK", 8)
+    # The sums 0 3 4 7 8 10 0 3 and 6 9: three steps from each, but two from 10; 0 and 3 once in a
+    # part. Beyond 0.5 lie four of the first part's trees and two of the second's.
+    clipped = labels.read(lookup_policy(q, (-0.5, 0.5))).clipped
+    assert clipped == pytest.approx((4 + 2) / (17 + 6))
+
+
+def test_bins_are_those_of_the_images_too():
+    """Played on the left only, the right side is seen as an image, and must not be one bin."""
+    game = make_game("k_in_a_row", width=4, height=4, k=4)
+    rng = np.random.default_rng(1)
+    games = [[*rng.permutation([0, 0, 0, 1, 1, 1, 2, 3]), *[2, 3] * 3, 0, 1] for _ in range(40)]
+    whole = window_of(game, games)
+    early = whole.traces.state["ply"] < 5
+    traces = Traces(**{name: column[early] for name, column in vars(whole.traces).items()})
+    window = Window(traces, whole.generation[early], whole.game_id[early])
+    config = settings_of(symmetries=True)
+    policy, _ = fit(game, window, initial(game, config, 1), config, 1)
+    assert policy.binning is not None
+    image = game.symmetries[0].observation
+    edges = np.diff(policy.binning.edge_start)
+    assert (edges == edges[image]).all() and edges.max() == 1
+    seen = game.observations_of(window.traces.state, window.traces.player)
+    constant = (seen == seen[:1]).all(0)
+    one_sided = constant & ~constant[image]
+    assert one_sided.any() and (edges[one_sided] == 1).all()

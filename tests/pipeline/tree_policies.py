@@ -60,7 +60,7 @@ def grown_policy(
     return ActionTreesPolicy(tuple(bags), tuple(pooled))
 
 
-def lookup_policy(q: np.ndarray) -> ActionTreesPolicy:
+def lookup_policy(q: np.ndarray, limits: tuple[float, float] = (-9.0, 9.0)) -> ActionTreesPolicy:
     """Q(s, a) = q[s, a] of a game whose observation is one-hot: a formula of all features each."""
     size = len(q)
     trees = [
@@ -80,7 +80,7 @@ def lookup_policy(q: np.ndarray) -> ActionTreesPolicy:
                 "coefficient": column,
                 "term_mean": np.zeros(size),
                 "term_deviation": np.ones(size),
-                "limits": np.array([-9.0, 9.0]),
+                "limits": np.array(limits),
                 "num_features": np.array(size),
             }
         )
