@@ -57,8 +57,8 @@ def summarise(game: Game, results: Results, traces: Traces) -> dict:
     """The counts of a shard that a generation adds up. Actions are held against the rules again.
 
     `lengths` counts games by plies, rounded down to two digits (1,234 as 1,200) so that it stays
-    small. `openings` counts the actions of those first decisions that the champion (policy 0) made
-    without exploring. The keys of both are numbers as text, as JSON has them.
+    small. `openings` counts the actions of those first decisions that the player (policy 0, mostly
+    the champion) made without exploring. The keys of both are numbers as text, as JSON has them.
     """
     legal = game.legal_of(traces.state)[np.arange(len(traces)), traces.action]
     unit = 10 ** np.searchsorted(10 ** np.arange(2, 10), results.plies, side="right")
