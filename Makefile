@@ -17,7 +17,7 @@ export RAY_ENABLE_UV_RUN_RUNTIME_ENV := 0
 export MLFLOW_DISABLE_TELEMETRY := true
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help setup train test test-games test-pipeline check slow bench ui fmt lock clean
+.PHONY: help setup train test test-first test-second check slow bench ui fmt lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -38,13 +38,16 @@ train: $(STAMP)  ## train an agent and watch it learn; ARGS="..." takes Hydra ov
 	@$(BIN)/selfplay train root=$(ROOT) $(ARGS)
 
 test: $(STAMP) check  ## everything that CI runs, on two cores; ARGS="..." goes to pytest
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync test-games test-pipeline
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync test-first test-second
 
-test-games: $(STAMP)
-	@$(BIN)/python -m pytest tests/games tests/golden tests/oracles $(ARGS)
+# Two halves of about equal length.
+ELSEWHERE := tests/pipeline/m5 tests/pipeline/test_cli.py
 
-test-pipeline: $(STAMP)
-	@$(BIN)/python -m pytest tests/pipeline $(ARGS)
+test-first: $(STAMP)
+	@$(BIN)/python -m pytest tests/games tests/golden tests/oracles $(ELSEWHERE) $(ARGS)
+
+test-second: $(STAMP)
+	@$(BIN)/python -m pytest tests/pipeline $(addprefix --ignore=,$(ELSEWHERE)) $(ARGS)
 
 check: $(STAMP)  ## style, types and import contracts
 	@$(BIN)/ruff format --quiet --check . || { echo "run: make fmt"; exit 1; }
