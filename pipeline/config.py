@@ -400,6 +400,8 @@ class Config:
                 f"learner.shaping={self.learner.shaping} needs a game that tells threats, as "
                 f"k_in_a_row does; {game.name} does not; choose learner.shaping=none"
             )
+        check_opening("evaluation.opening_plies", self.evaluation.opening_plies, game)
+        check_opening("gate.opening_plies", self.gate.opening_plies, game)
         for key, games in (
             ("evaluation.games", self.evaluation.games),
             ("gate.games", self.gate.games),
@@ -417,6 +419,19 @@ class Config:
     @property
     def game_params(self) -> dict[str, Any]:
         return {key: value for key, value in self.game.items() if key != "name"}
+
+
+def check_opening(key: str, plies: int, game: Game) -> None:
+    """Refuses a random opening that leaves nobody a decision in any game.
+
+    Raises:
+        ConfigError: no game is longer than its opening.
+    """
+    if plies >= game.max_decisions:
+        raise ConfigError(
+            f"{key} must be less than {game.max_decisions}, which {game.title} lasts at most, "
+            f"got {plies}; nobody would decide anything"
+        )
 
 
 _TAKEN = ("sweeps", "mlartifacts", "tournaments")  # what else lies under a root

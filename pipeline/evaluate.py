@@ -7,7 +7,7 @@ import hydra
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from pipeline.config import CONF, ClusterConfig, sentence
+from pipeline.config import CONF, ClusterConfig, check_opening, sentence
 from pipeline.errors import ConfigError, UserError
 from pipeline.league import Opponent
 from pipeline.policies.scripted import baseline_names
@@ -84,6 +84,7 @@ def evaluate(config: EvaluateConfig) -> list[dict]:
                 f"games must be a multiple of the {players} seats of {loop.game.name}, "
                 f"got {config.games}"
             )
+        check_opening("opening_plies", config.opening_plies, loop.game)
         opponents = [_opponent(run, str(each), loop) for each in config.against]
         loop.setting = replace(loop.setting, seed=config.seed)
         print(f"{source.name} of run {run.name}")

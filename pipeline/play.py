@@ -230,7 +230,9 @@ class Actions:
             SessionError: none, one that is illegal, or several.
         """
         number = re.fullmatch(r"#\s*(\d{1,9})", typed)
-        found = [int(number[1])] if number else self.fitting(typed)
+        found = [int(number[1])] if number else []
+        if not typed.startswith("#"):  # which stands before numbers alone
+            found = self.fitting(typed)
         if not found and re.fullmatch(r"\d{1,9}", typed):
             found = [int(typed)]
         found = [action for action in found if action < len(self.texts)]

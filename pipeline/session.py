@@ -259,7 +259,7 @@ def read_saved(text: str | bytes) -> dict[str, Any]:
     """
     try:
         stored = json.loads(text)
-    except ValueError as error:  # of JSON and of UTF-8
+    except (ValueError, RecursionError) as error:  # of JSON and UTF-8; of brackets nested deeply
         raise SessionError(f"it is no saved game: {error}") from error
     if not isinstance(stored, dict) or "format" not in stored:
         raise SessionError("it is no saved game: expected a JSON object with a format")

@@ -31,7 +31,14 @@ from omegaconf.errors import OmegaConfBaseException
 from games import Game
 from pipeline import figures, league, ratings
 from pipeline.backend import Backend
-from pipeline.config import CONF, ClusterConfig, check_run_name, make_game_from, sentence
+from pipeline.config import (
+    CONF,
+    ClusterConfig,
+    check_opening,
+    check_run_name,
+    make_game_from,
+    sentence,
+)
 from pipeline.errors import ConfigError, RunError, UserError
 from pipeline.policies.scripted import baseline_names
 from pipeline.policies.store import PolicySource, cached_game
@@ -191,6 +198,7 @@ class Tournament:
 
     def play(self) -> str:
         """Plays what is missing, writes ratings and matrix, and returns them in words."""
+        check_opening("opening_plies", self.config.opening_plies, self.game)
         self._check_settings()
         matches = self.matches()
         size = max(self._set, _PART_GAMES - _PART_GAMES % self._set)

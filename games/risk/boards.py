@@ -277,7 +277,7 @@ def read(text: str, name: str) -> Board:
     if text.lstrip()[:1] in "{[" and text.strip():
         try:
             facts = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:  # brackets may be nested deeply
             raise _refuse(name, f"this is not JSON: {error}") from error
         if not isinstance(facts, dict):
             raise _refuse(name, "a board in JSON must be an object with nodes and edges")

@@ -144,6 +144,7 @@ def test_a_board_has_2_to_64_nodes():
         ("hello", "it is in no format that is known here; it begins 'hello'"),
         ("{", "this is not JSON"),
         ("[1]", "a board in JSON must be an object"),
+        ("[" * 200_000, "this is not JSON"),
         ("{}", "a part of it is missing or of the wrong kind"),
         ('{"nodes": 3, "edges": [], "continents": []}', "a part of it is missing or of the wrong"),
         (WORKED.to_text().replace('"id": 3', '"id": 4'), r"must be 0, 1, \.\. in order"),

@@ -174,6 +174,8 @@ REFUSED = [
     ("gate.threshold", -0.01, "got -0.01"),
     ("gate.games", 0, "got 0"),
     ("gate.games", 5, "multiple of the 2 seats"),
+    ("gate.opening_plies", 100, "must be less than 100, which sumto"),
+    ("evaluation.opening_plies", 100, "nobody would decide anything"),
     ("gate.opening_plies", -1, "got -1"),
     ("tracking.register_every", 0, "got 0"),
     ("tracking.patience", -1.0, "got -1.0"),

@@ -277,6 +277,7 @@ def test_an_action_is_found_by_text_number_or_what_fits_it_alone(text, action):
         ("#500", ALL, "there is no action '#500'"),
         ("city 3", ALL, "there is no action 'city 3'"),
         ("!", ALL, "there is no action '!'"),
+        ("#-1", ALL, "there is no action '#-1'"),
     ],
 )
 def test_what_means_none_or_several_is_told(text, legal, sentence):

@@ -200,6 +200,12 @@ def ply(**changes) -> dict:
     return {"plies": [SAVED["plies"][0], {**SAVED["plies"][1], **changes}]}
 
 
+def test_a_saved_game_of_brackets_alone_is_refused():
+    """JSON's reader gives up on nesting with an error of its own."""
+    with pytest.raises(SessionError, match="it is no saved game"):
+        read_saved("[" * 200_000)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
