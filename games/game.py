@@ -76,6 +76,58 @@ class Solution(NamedTuple):
     labels: tuple[str, ...]  # [M]: short names of the afterstates, for the axis of a figure
 
 
+class Hierarchy(NamedTuple):
+    """A decision in three steps: a behaviour, a low-level action of it, a primitive action.
+
+    H behaviours, L low-level actions, C candidates. Behaviours and low-level actions are known by
+    their place; int8 arrays of them. Only decisions with a True entry in `low_legal` are steps of
+    behaviours; the others (which corner, which card, whose offer) `candidates` maps by themselves,
+    by the behaviour in force.
+    """
+
+    behaviours: tuple[str, ...]  # [H]
+    low_actions: tuple[str, ...]  # [L]
+    allowed: np.ndarray  # bool [H, L]: the low-level actions of each behaviour
+    max_candidates: int  # C
+    # kernel(rules, states, out bool [B]): decisions in which a low-level action is chosen.
+    is_step: Callable
+    # kernel(rules, states, out bool [B, H]): behaviours whose sub-goal the player to move can still
+    # reach; at least one in every row.
+    possible: Callable
+    # kernel(rules, states, out int8 [B]): the behaviour that a simple rule would choose.
+    heuristic: Callable
+    # kernel(rules, states, legal bool [B, A], behaviours int8 [B], out bool [B, L]): in a step at
+    # least one in every row, elsewhere none.
+    low_legal: Callable
+    # kernel(rules, states, players int32 [B], behaviours int8 [B], out int16 [B, MARKS]): numbers
+    # by which `reached` will know whether the sub-goal has been reached since.
+    mark: Callable
+    # kernel(rules, states, players, behaviours, marks int16 [B, MARKS], out bool [B])
+    reached: Callable
+    # kernel(rules, states, legal, behaviours, low int8 [B], found: Candidates): low is -1 where the
+    # decision is no step of a behaviour.
+    candidates: Callable
+
+
+MARKS = 3
+# What a candidate is judged by beside its score: nothing, the value that it leads to within the
+# behaviour, or within the game.
+BY_SCORE, BY_GOAL, BY_GAME = range(3)
+WIN = 1000.0  # score of a candidate that wins at once
+
+
+class Candidates(NamedTuple):
+    """Primitive actions that a low-level action may be mapped to; the first `count` of each row."""
+
+    count: np.ndarray  # int32 [B], at least 1
+    actions: np.ndarray  # int32 [B, C], legal
+    scores: np.ndarray  # float32 [B, C], by a simple rule; larger is better
+    judged: np.ndarray  # int8 [B], BY_..
+    # [B, C] where judged: the position that follows, as if it were the player's own turn. What they
+    # may not know in it (what chance will draw, what a rival holds) is as they may expect it.
+    states: np.ndarray
+
+
 def weakly_right(scores: np.ndarray) -> np.ndarray:
     """bool [N, A]: actions that keep the result of the position: win, draw or loss.
 
@@ -143,6 +195,7 @@ class Game:
     # kernel(rules, states, mask): bool [B, A], True where the opponent of the player to move would
     # win at once if it were his turn. For two players; lets a learner reward a block.
     threats: Callable | None = None
+    hierarchy: Hierarchy | None = None
 
     @property
     def title(self) -> str:

@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from games import Game, make_game
 from pipeline.errors import ConfigError
+from pipeline.policies.hierarchical import APPROACHES
 from pipeline.policies.scripted import baseline_names, default_baselines
 
 CONF = str(Path(__file__).resolve().parent / "conf")  # where Hydra finds the YAML files
@@ -49,10 +50,12 @@ class PolicyConfig:
 
     epsilon: list[Stage] = MISSING
     temperature: list[Stage] = MISSING
+    high_epsilon: list[Stage] = MISSING  # of the choice of behaviours, learner hierarchical
 
     def __post_init__(self) -> None:
         for name, stages, high in (
             ("policy.epsilon", self.epsilon, 1.0),
+            ("policy.high_epsilon", self.high_epsilon, 1.0),
             ("policy.temperature", self.temperature, float("inf")),
         ):
             starts = [stage.from_generation for stage in stages]
@@ -315,35 +318,75 @@ class ModelTreesConfig:
     def __post_init__(self) -> None:
         _one_of("learner.targets", self.targets, ("retrace", "sarsa"))
         _one_of("learner.opponent", self.opponent, ("negamax", "environment"))
-        _one_of("learner.split", self.split, ("score", "sdr"))
         _within("learner.discount", self.discount, 0.0, 1.0)
-        _within("learner.trace_decay", self.trace_decay, 0.0, 1.0)
-        _within("learner.epsilon", self.epsilon, 0.0, 1.0)
-        _within("learner.sweeps", self.sweeps, 1, 1000)
-        _within("learner.half_life", self.half_life, 1e-3, 1e9)
-        _within("learner.bag", self.bag, 1, 1000)
-        if self.rows_per_game is not None:
-            _within("learner.rows_per_game", self.rows_per_game, 1, 2**31)
-        if self.min_leaf is not None:
-            _within("learner.min_leaf", self.min_leaf, 1.0, 2.0**31)
-        _within("learner.min_leaf_games", self.min_leaf_games, 1, 2**31)
-        _within("learner.min_games", self.min_games, 1, 2**31)
-        _within("learner.ridge", self.ridge, 0.0, 1e9)
-        _within("learner.split_price", self.split_price, 0.0, 1e9)
-        _within("learner.multiplier", self.multiplier, 0.0, 1e9)
-        _within("learner.smoothing", self.smoothing, 0.0, 1e9)
-        _within("learner.held_out", self.held_out, 0.0, 0.9)
-        _within("learner.window_generations", self.window_generations, 1)
-        _within("learner.window_rows", self.window_rows, 1)
-        if self.threads is not None:
-            _within("learner.threads", self.threads, 1, 1024)
+        _check_trees(self)
+
+
+@dataclass
+class HierarchicalConfig:
+    """Learner `hierarchical`: behaviours by model trees. docs/learners/hierarchical.md."""
+
+    name: str = "hierarchical"
+    approach: str = MISSING  # feudal | module | heuristic | guided
+    judge: bool = True  # whether learned values judge what a low-level action is mapped to
+    discount: float = MISSING  # of a sub-goal's reward, per own step
+    trace_decay: float = MISSING  # lambda
+    epsilon: float = MISSING  # of the policy whose values are learned
+    sweeps: int = MISSING
+    half_life: float = MISSING  # generations in which a row's weight halves
+    split: str = "score"  # score | sdr
+    bag: int = MISSING  # trees of each behaviour and low-level action
+    rows_per_game: int | None = MISSING  # that one tree sees; None: all
+    min_leaf: float | None = None  # rows; None: by their number
+    min_leaf_games: int = MISSING
+    min_games: int = MISSING  # with fewer a low-level action shares its behaviour's trees
+    ridge: float = 1.0
+    split_price: float = 2.0
+    multiplier: float = 2.0
+    group_price: bool = True
+    smoothing: float = 15.0
+    held_out: float = 0.1  # share of games, chosen by game; and of the other games' rows
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    threads: int | None = None  # None: one per CPU
+
+    def __post_init__(self) -> None:
+        _one_of("learner.approach", self.approach, APPROACHES)
+        _within("learner.discount", self.discount, 0.0, 1.0)
+        _check_trees(self)
 
 
 LEARNERS: dict[str, type] = {
+    "hierarchical": HierarchicalConfig,
     "value_network": ValueNetworkConfig,
     "q_network": QNetworkConfig,
     "model_trees": ModelTreesConfig,
 }
+
+
+def _check_trees(learner: ModelTreesConfig | HierarchicalConfig) -> None:
+    """The ranges of what both learners of trees have."""
+    _one_of("learner.split", learner.split, ("score", "sdr"))
+    _within("learner.trace_decay", learner.trace_decay, 0.0, 1.0)
+    _within("learner.epsilon", learner.epsilon, 0.0, 1.0)
+    _within("learner.sweeps", learner.sweeps, 1, 1000)
+    _within("learner.half_life", learner.half_life, 1e-3, 1e9)
+    _within("learner.bag", learner.bag, 1, 1000)
+    if learner.rows_per_game is not None:
+        _within("learner.rows_per_game", learner.rows_per_game, 1, 2**31)
+    if learner.min_leaf is not None:
+        _within("learner.min_leaf", learner.min_leaf, 1.0, 2.0**31)
+    _within("learner.min_leaf_games", learner.min_leaf_games, 1, 2**31)
+    _within("learner.min_games", learner.min_games, 1, 2**31)
+    _within("learner.ridge", learner.ridge, 0.0, 1e9)
+    _within("learner.split_price", learner.split_price, 0.0, 1e9)
+    _within("learner.multiplier", learner.multiplier, 0.0, 1e9)
+    _within("learner.smoothing", learner.smoothing, 0.0, 1e9)
+    _within("learner.held_out", learner.held_out, 0.0, 0.9)
+    _within("learner.window_generations", learner.window_generations, 1)
+    _within("learner.window_rows", learner.window_rows, 1)
+    if learner.threads is not None:
+        _within("learner.threads", learner.threads, 1, 1024)
 
 
 def _check_network(learner: ValueNetworkConfig | QNetworkConfig) -> None:
@@ -399,6 +442,11 @@ class Config:
             raise ConfigError(
                 f"learner.shaping={self.learner.shaping} needs a game that tells threats, as "
                 f"k_in_a_row does; {game.name} does not; choose learner.shaping=none"
+            )
+        if self.learner.name == "hierarchical" and game.hierarchy is None:
+            raise ConfigError(
+                f"learner=hierarchical needs a game with behaviours, as catan; {game.name} has "
+                "none; choose another learner"
             )
         check_opening("evaluation.opening_plies", self.evaluation.opening_plies, game)
         check_opening("gate.opening_plies", self.gate.opening_plies, game)

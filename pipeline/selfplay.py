@@ -14,7 +14,14 @@ import numpy as np
 from numba import njit
 
 from games import CHANCE, TERMINAL, Game
-from pipeline.policies.base import Policy, first_legal, uniform_decisions
+from pipeline.goals import goal_rewards
+from pipeline.policies.base import (
+    Decisions,
+    Policy,
+    RememberingPolicy,
+    first_legal,
+    uniform_decisions,
+)
 from pipeline.streams import Streams, mix
 
 
@@ -41,6 +48,9 @@ class Traces:
     probability: np.ndarray  # float32, with which it was chosen; NaN = unknown
     value: np.ndarray  # float32, V(state) for the player as the policy saw it; NaN = none
     explored: np.ndarray  # bool, drawn uniformly by epsilon
+    behaviour: np.ndarray  # int8, in force; -1 = the policy has none
+    low_action: np.ndarray  # int8, of the behaviour; -1 = no step of one
+    goal_reward: np.ndarray  # float32, of the step's sub-goal; NaN = no step
     reward: np.ndarray  # float32, received from this decision to the player's next one
     return_: np.ndarray  # float32, undiscounted sum of the rewards from here to the end
 
@@ -148,6 +158,8 @@ class _Recorder:
                 ("value", np.float32),
                 ("policy", np.int8),
                 ("explored", np.bool_),
+                ("behaviour", np.int8),
+                ("low_action", np.int8),
             ],
         )
 
@@ -166,15 +178,22 @@ class _Recorder:
         order = np.empty(self._rows, np.int64)
         order[starts[records["game"]] + records["turn"]] = np.arange(self._rows)
         records = records.take(order)  # twenty times as fast as records[order]
-        columns = {
-            name: records[name].copy()
-            for name in ("game", "state", "policy", "action", "probability", "value", "explored")
-        }
+        columns = {name: records[name].copy() for name in records.dtype.names if name != "turn"}
         player = columns["state"]["player"].astype(np.int8)
         reward, return_ = np.empty((2, self._rows), np.float32)
         so_far = game.returns_of(columns["state"])
         credit(columns["game"], player, so_far, results.returns, reward, return_)
+        goal_reward = goal_rewards(
+            game,
+            columns["game"],
+            columns["state"],
+            player,
+            columns["action"],
+            columns["behaviour"],
+            columns["low_action"],
+        )
         return Traces(
+            goal_reward=goal_reward,
             ply=columns["state"]["ply"].copy(),
             player=player,
             reward=reward,
@@ -233,6 +252,12 @@ def play_games(
     actions = np.zeros(slots, np.int32)
     legal = np.empty((slots, game.num_actions), np.bool_)
     deciding, chance, ended = np.empty((3, slots), np.int64)
+    # What players remember of their games, for the policies that do.
+    remembering = [each for each in policies if isinstance(each, RememberingPolicy)]
+    memory = None
+    if remembering:
+        memory = remembering[0].fresh_memory((slots, game.num_players))
+        blank = memory[0].copy()
 
     while slots:
         states, legal, actions = states[:slots], legal[:slots], actions[:slots]
@@ -252,7 +277,7 @@ def play_games(
             if who < 0:
                 decisions = uniform_decisions(choices, rng, explored=True)
             else:
-                decisions = policies[who].act(game, some, choices, rng)
+                decisions = _decide(policies[who], game, some, choices, memory, rows, rng)
             _check_legal(game, policies, who, some, choices, decisions.actions)
             actions[rows] = decisions.actions
             if recorder is not None:
@@ -266,6 +291,8 @@ def play_games(
                     probability=decisions.probabilities,
                     value=decisions.values,
                     explored=decisions.explored,
+                    behaviour=-1 if decisions.behaviours is None else decisions.behaviours,
+                    low_action=-1 if decisions.low_actions is None else decisions.low_actions,
                 )
             turns[rows] += 1
 
@@ -287,13 +314,27 @@ def play_games(
                 _plain(states)[into] = _plain(starts)
                 keys_of[into], seats[into] = keys[fresh], seatings[fresh]
                 hashes[into] = _start_hashes(starts)
+                if memory is not None:
+                    memory[into] = blank
             if len(gone):
                 stay = np.ones(slots, np.bool_)
                 stay[gone] = False
                 slots -= len(gone)
-                for array in (index, turns, hashes, keys_of, seats, _plain(states)):
+                kept = [index, turns, hashes, keys_of, seats, _plain(states)]
+                for array in kept if memory is None else [*kept, memory]:
                     array[:slots] = array[: len(stay)][stay]
     return results, recorder.sorted(game, results) if recorder is not None else None
+
+
+def _decide(policy, game, states, legal, memory, rows, rng) -> Decisions:
+    """Asks a policy, with what the players remember if it is one that does."""
+    if memory is None or not isinstance(policy, RememberingPolicy):
+        return policy.act(game, states, legal, rng)
+    slots = np.arange(len(memory))[rows] if isinstance(rows, slice) else rows
+    remembered = memory[slots, states["player"]]
+    decisions = policy.act_on(game, states, legal, remembered, rng)
+    memory[slots, states["player"]] = remembered
+    return decisions
 
 
 def _plain(states: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from games import CHANCE, TERMINAL, Game
 from pipeline.errors import SessionError
-from pipeline.policies.base import Policy
+from pipeline.policies.base import Policy, RememberingPolicy
 from pipeline.selfplay import IllegalAction, draw_outcomes
 from pipeline.streams import Streams, game_keys
 
@@ -78,6 +78,8 @@ class Session:
                 raise SessionError(str(error)) from error
         self._line: list[Ply] = []  # what was played; beyond `_at`, what was taken back
         self._states = [first]  # [1] each; entry i is the position before ply i of the line
+        # What the seats remember there, by `_remembered`; None: not asked for yet.
+        self._memories: list[list[np.ndarray | None] | None] = [None]
         self._at = 0
 
     @property
@@ -143,7 +145,12 @@ class Session:
             return int(legal.argmax())
         policy = self.seats[player].policy
         assert policy is not None
-        action = int(policy.act(game, state, legal, streams).actions[0])
+        if isinstance(policy, RememberingPolicy):
+            memory = self._remembered(self._at)[player]
+            assert memory is not None
+            action = int(policy.act_on(game, state, legal, memory.copy(), streams).actions[0])
+        else:
+            action = int(policy.act(game, state, legal, streams).actions[0])
         if not (0 <= action < game.num_actions and legal[0, action]):
             raise IllegalAction(
                 f"{self.seats[player].name} chose action {action}, which is illegal in\n"
@@ -151,11 +158,42 @@ class Session:
             )
         return action
 
+    def _remembered(self, at: int) -> list[np.ndarray | None]:
+        """What the policy of each seat remembers before ply `at` of the line: what it would have
+        done is asked again from where that was last known, so a game that was loaded, or taken
+        back, goes on as it would have."""
+        known = at
+        while known > 0 and self._memories[known] is None:
+            known -= 1
+        if self._memories[known] is None:
+            self._memories[known] = [
+                seat.policy.fresh_memory((1,))
+                if isinstance(seat.policy, RememberingPolicy)
+                else None
+                for seat in self.seats
+            ]
+        for each in range(known, at):
+            before = self._memories[each]
+            assert before is not None
+            after, state, player = list(before), self._states[each], self._line[each].player
+            policy = self.seats[player].policy if player >= 0 else None
+            legal = self.game.legal_of(state)
+            if isinstance(policy, RememberingPolicy) and legal.sum() > 1:
+                memory = before[player]
+                assert memory is not None
+                after[player] = memory = memory.copy()
+                policy.act_on(self.game, state, legal, memory, Streams(self._key, state["ply"]))
+            self._memories[each + 1] = after
+        found = self._memories[at]
+        assert found is not None
+        return found
+
     def _add(self, ply: Ply) -> None:
         after = self.game.after(self.state, [ply.action])
-        del self._line[self._at :], self._states[self._at + 1 :]
+        del self._line[self._at :], self._states[self._at + 1 :], self._memories[self._at + 1 :]
         self._line.append(ply)
         self._states.append(after)
+        self._memories.append(None)
         self._at += 1
 
     def undo(self) -> bool:

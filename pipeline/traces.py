@@ -22,12 +22,24 @@ from pipeline.streams import Streams
 
 SCHEMA_VERSION = 1
 
+# Of hierarchical policies: columns of games with behaviours only, and what stands for null.
+_OF_BEHAVIOURS: dict[str, tuple[float, type]] = {
+    "behaviour": (-1, np.int8),
+    "low_action": (-1, np.int8),
+    "goal_reward": (np.nan, np.float32),
+}
+
 _NAMES = {"return_": "return"}  # the column of a field whose name is a Python keyword
 _KEY = b"selfplay"
 
 
-def schema(state_bytes: int) -> pa.Schema:
-    """The columns of a shard whose game has states of `state_bytes` bytes."""
+def schema(state_bytes: int, behaviours: bool = False) -> pa.Schema:
+    """The columns of a shard whose game has states of `state_bytes` bytes, and maybe behaviours."""
+    of_behaviours = [
+        pa.field("behaviour", pa.int8()),
+        pa.field("low_action", pa.int8()),
+        pa.field("goal_reward", pa.float32()),
+    ]
     return pa.schema(
         [
             pa.field("game", pa.int32(), False),
@@ -39,6 +51,7 @@ def schema(state_bytes: int) -> pa.Schema:
             pa.field("probability", pa.float32()),
             pa.field("value", pa.float32()),
             pa.field("explored", pa.bool_(), False),
+            *(of_behaviours if behaviours else ()),
             pa.field("reward", pa.float32(), False),
             pa.field("return", pa.float32(), False),
         ]
@@ -99,15 +112,15 @@ def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:
         metadata: plain JSON; see `pipeline.work.ShardTask.metadata`.
     """
     state_bytes = game.state_dtype.itemsize
-    table_schema = schema(state_bytes)
+    table_schema = schema(state_bytes, game.hierarchy is not None)
     columns = []
-    for entry, name in zip(table_schema, (each.name for each in fields(Traces)), strict=True):
+    for entry, name in zip(table_schema, _fields(game), strict=True):
         values = getattr(traces, name)
         if name == "state":
             data = pa.py_buffer(np.ascontiguousarray(values).view(np.uint8))
             column = pa.FixedSizeBinaryArray.from_buffers(entry.type, len(values), [None, data])
         elif entry.nullable:
-            missing = np.isnan(values)
+            missing = values < 0 if values.dtype.kind == "i" else np.isnan(values)
             if missing.all():
                 column = pa.nulls(len(values), entry.type)
             else:
@@ -126,12 +139,18 @@ def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:
         sink,
         compression="zstd",
         compression_level=1,
-        use_dictionary=["player", "policy", "action"],
+        use_dictionary=["player", "policy", "action", *_OF_BEHAVIOURS],
         write_statistics=False,
         write_page_checksum=True,
         store_schema=True,
     )
     return sink.getvalue().to_pybytes()
+
+
+def _fields(game: Game) -> list[str]:
+    """The fields of `Traces` that a shard of the game has, in its order."""
+    names = [each.name for each in fields(Traces)]
+    return [name for name in names if game.hierarchy is not None or name not in _OF_BEHAVIOURS]
 
 
 def table_bytes(columns: dict[str, np.ndarray]) -> bytes:
@@ -181,7 +200,9 @@ def from_parquet(game: Game, data: bytes, path: str) -> Shard:
                 f"program has; read it with the version that wrote it ({stored['code']})",
                 path,
             )
-        if not file.schema_arrow.equals(schema(game.state_dtype.itemsize)):
+        if not file.schema_arrow.equals(
+            schema(game.state_dtype.itemsize, game.hierarchy is not None)
+        ):
             raise ShardError(f"{path} has other columns than docs/traces.md", path)
         table = file.read()
         if stored["digest"] != _digest(stored):
@@ -205,16 +226,20 @@ def from_parquet(game: Game, data: bytes, path: str) -> Shard:
             path,
         ) from error
     columns = {}
-    for each in fields(Traces):
-        name = _NAMES.get(each.name, each.name)
+    for absent, (null, kind) in _OF_BEHAVIOURS.items():
+        columns[absent] = np.full(table.num_rows, null, kind)
+    for field_name in _fields(game):
+        name = _NAMES.get(field_name, field_name)
         column = table.column(name).combine_chunks()
+        if name in _OF_BEHAVIOURS:
+            column = column.fill_null(_OF_BEHAVIOURS[name][0])
         if name == "state":
             raw = np.frombuffer(column.buffers()[1], np.uint8) if len(column) else np.empty(0, "u1")
             size = game.state_dtype.itemsize
             raw = raw[column.offset * size : (column.offset + len(column)) * size]
-            columns[each.name] = raw.view(game.state_dtype)
+            columns[field_name] = raw.view(game.state_dtype)
         else:
-            columns[each.name] = column.to_numpy(zero_copy_only=False)  # NaN where null
+            columns[field_name] = column.to_numpy(zero_copy_only=False)  # NaN where null
     return Shard(stored, Traces(**columns))
 
 

@@ -135,6 +135,9 @@ class Loop:
         config = self.config
         pool = league.opponent_pool(self.run, generation)
         size = config.selfplay.games_per_shard
+        high_epsilon: tuple[float, ...] = ()
+        if config.learner.name == "hierarchical":
+            high_epsilon = tuple(stage_for(config.policy.high_epsilon, generation))
         return [
             ShardTask(
                 setting=self.setting,
@@ -146,6 +149,7 @@ class Loop:
                 pool=pool,
                 epsilon=tuple(stage_for(config.policy.epsilon, generation)),
                 temperature=tuple(stage_for(config.policy.temperature, generation)),
+                high_epsilon=high_epsilon,
                 batch=config.selfplay.batch,
             )
             for shard, first in enumerate(range(0, config.selfplay.games, size))

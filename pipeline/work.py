@@ -17,6 +17,7 @@ from pipeline import oracles, traces
 from pipeline.config import LEARNERS
 from pipeline.league import Pool, match_seats, selfplay_seatings, table_seats
 from pipeline.policies.base import Exploring, LearnedPolicy, Policy
+from pipeline.policies.hierarchical import ExploringHierarchy, HierarchicalPolicy
 from pipeline.policies.store import PolicySource, cached_game, cached_policy, save_policy
 from pipeline.selfplay import Results, play_games
 from pipeline.storage import Storage
@@ -66,6 +67,7 @@ class ShardTask:
     pool: Pool
     epsilon: tuple[float, ...]  # by ply
     temperature: tuple[float, ...]
+    high_epsilon: tuple[float, ...]  # empty where no policy has behaviours
     batch: int
 
     def keys(self) -> np.ndarray:
@@ -88,6 +90,7 @@ class ShardTask:
             "explorers": self.pool.explorers,
             "epsilon": list(self.epsilon),
             "temperature": list(self.temperature),
+            **({"high_epsilon": list(self.high_epsilon)} if self.high_epsilon else {}),
         }
 
     def run(self) -> ShardDone:
@@ -115,7 +118,11 @@ class ShardTask:
         return ShardDone(self.path, traces.fingerprint(data), len(data), summary, seconds)
 
     def _exploring(self, policy: Policy, first: bool) -> Policy:
-        if not isinstance(policy, LearnedPolicy) or not (first or self.pool.explorers == "all"):
+        if not (first or self.pool.explorers == "all"):
+            return policy
+        if isinstance(policy, HierarchicalPolicy):
+            return ExploringHierarchy.of(policy, self.high_epsilon, self.epsilon, self.temperature)
+        if not isinstance(policy, LearnedPolicy):
             return policy
         return Exploring(policy, np.array(self.epsilon), np.array(self.temperature))
 

@@ -5,13 +5,15 @@ docs/games/catan.md.
     state.py          record, phases, actions        features.py   high-level observation
     longest_road.py   sets of corners, chains        raw.py        entry-by-entry observation
     words.py          positions and events as text   players.py    scripted players
-    drawing.py        map and SVG
+    drawing.py        map and SVG                   places.py      where to build
+    behaviours.py     behaviours, sub-goals         mapping.py     low-level to primitive actions
 """
 
 import numpy as np
 
 from games.catan import features, raw, rules, words
 from games.catan.board import BEGINNER, FIXED_PORTS, ports_from_text, tiles_from_text
+from games.catan.mapping import HIERARCHY
 from games.catan.players import value_greedy, weighted_random
 from games.catan.state import ACTIONS, BANK_ONLY, FULL_TRADE, NO_TRADE, OUTCOMES, STATE, Rules
 from games.game import Game
@@ -152,6 +154,7 @@ def make(
         state_to_json=words.state_to_json,
         num_outcomes=OUTCOMES,
         chance_probabilities=rules.chance_probabilities,
+        hierarchy=HIERARCHY,
         scripted={
             "weighted_random": weighted_random,
             "value_greedy": value_greedy,

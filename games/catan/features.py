@@ -98,21 +98,26 @@ def income_of(state, seat, with_robber, income):
 
 @njit(cache=True, _nrt=False)
 def turns_to(state, seat, hand, income, target):
-    """Own turns until `seat` can pay for a target, if every roll pays what it pays on average.
+    """`turns_to_pay` for a row of `_TARGETS`."""
+    return turns_to_pay(state, seat, hand, income, _TARGETS[target])
+
+
+@njit(cache=True, _nrt=False)
+def turns_to_pay(state, seat, hand, income, cost):
+    """Own turns until `seat` can pay a cost, if every roll pays what it pays on average.
 
     Surplus goes to the bank at the seat's rates, in fractions. The cards that are still missing
     fall along a concave line of pieces, so that Newton's steps from the left meet its zero.
 
     Args:
-        hand, income: five numbers each, cards and cards per turn.
-        target: row of `_TARGETS`.
+        hand, income, cost: five numbers each, cards, cards per turn, cards.
     """
     time = 0.0
     for _ in range(10):
         balance = 0.0
         slope = 0.0
         for r in range(5):
-            spare = hand[r] + time * income[r] - _TARGETS[target, r]
+            spare = hand[r] + time * income[r] - cost[r]
             # Exactly at the piece's end the next piece begins.
             share = 1.0 if spare < -1e-9 else 1.0 / state["rates"][seat, r]
             balance += spare * share

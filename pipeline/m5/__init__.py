@@ -12,7 +12,13 @@ from pipeline.m5.forest import (
     predict_rows,
 )
 from pipeline.m5.options import Options
-from pipeline.m5.tree import Tree, load_trees, save_trees
+from pipeline.m5.tree import (
+    Tree,
+    bags_from_arrays,
+    bags_to_arrays,
+    load_trees,
+    save_trees,
+)
 
 __all__ = [
     "Binned",
@@ -20,6 +26,8 @@ __all__ = [
     "Forest",
     "Options",
     "Tree",
+    "bags_from_arrays",
+    "bags_to_arrays",
     "clipped_trees",
     "grow",
     "grow_bag",

@@ -1,7 +1,7 @@
 """A finished tree as flat arrays, and trees on disk."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -176,6 +176,34 @@ def _kept(tests: Structure, is_leaf: np.ndarray) -> np.ndarray:
         if not is_leaf[i]:
             stack += [int(tests.right[i]), i + 1]
     return np.array(kept)
+
+
+def bags_to_arrays(bags: Sequence[Sequence[Tree]]) -> dict[str, np.ndarray]:
+    """Every field of all trees end to end, and how long each tree's part is."""
+    trees = [tree.arrays() for bag in bags for tree in bag]
+    arrays: dict[str, np.ndarray] = {}
+    for name in trees[0] if trees else ():
+        columns = [np.atleast_1d(tree[name]) for tree in trees]
+        arrays[name] = np.concatenate(columns)
+        arrays[f"{name}.length"] = np.array([len(column) for column in columns])
+    return arrays
+
+
+def bags_from_arrays(
+    sizes: Sequence[int], arrays: Mapping[str, np.ndarray]
+) -> list[tuple[Tree, ...]]:
+    """What `bags_to_arrays` packed. sizes: trees of each bag; arrays may hold others too."""
+    pieces = {
+        name: np.split(arrays[name], np.cumsum(arrays[f"{name}.length"])[:-1])
+        for name in arrays
+        if f"{name}.length" in arrays
+    }
+    trees = []
+    for each in range(sum(sizes)):
+        part = {name: columns[each] for name, columns in pieces.items()}
+        trees.append(Tree.of({**part, "num_features": part["num_features"][0]}))
+    ends = np.cumsum(sizes).tolist()
+    return [tuple(trees[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
 
 
 def save_trees(

@@ -4,7 +4,6 @@ An action that was learned from too few games shares the pooled trees, which hav
 their features. Before anything is learned every action is worth 0.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -140,38 +139,18 @@ class ActionTreesPolicy:
         return greedy(self.action_values(game, states, legal), legal, rng)
 
     def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """Every field of all trees end to end, and how long each tree's part is."""
         bags = (*self.bags, self.pooled)
-        trees = [tree.arrays() for bag in bags for tree in bag]
-        arrays: dict[str, np.ndarray] = {}
-        for name in trees[0] if trees else ():
-            columns = [np.atleast_1d(tree[name]) for tree in trees]
-            arrays[name] = np.concatenate(columns)
-            arrays[f"{name}.length"] = np.array([len(column) for column in columns])
+        arrays = m5.bags_to_arrays(bags)
         if self.binning is not None:
             arrays |= {f"binning.{name}": part for name, part in vars(self.binning).items()}
         return {"bags": [len(bag) for bag in bags]}, arrays
 
     @classmethod
     def from_parts(cls, spec: dict, arrays: dict[str, np.ndarray]) -> "ActionTreesPolicy":
-        pieces = {
-            name: np.split(arrays[name], np.cumsum(arrays[f"{name}.length"])[:-1])
-            for name in arrays
-            if f"{name}.length" in arrays
-        }
-        trees = []
-        for each in range(sum(spec["bags"])):
-            part = {name: columns[each] for name, columns in pieces.items()}
-            trees.append(m5.Tree.of({**part, "num_features": part["num_features"][0]}))
-        *bags, pooled = _in_bags(trees, spec["bags"])
+        *bags, pooled = m5.bags_from_arrays(spec["bags"], arrays)
         binning = {
             name.removeprefix("binning."): frozen(part, part.dtype)
             for name, part in arrays.items()
             if name.startswith("binning.")
         }
         return cls(tuple(bags), pooled, m5.Binning(**binning) if binning else None)
-
-
-def _in_bags(trees: Sequence[m5.Tree], sizes: Sequence[int]) -> list[tuple[m5.Tree, ...]]:
-    ends = np.cumsum(sizes).tolist()
-    return [tuple(trees[end - size : end]) for size, end in zip(sizes, ends, strict=True)]

@@ -21,6 +21,10 @@ class Decisions(NamedTuple):
     probabilities: np.ndarray  # float32 [B], with which each action was chosen
     values: np.ndarray  # float32 [B], V(s) for the acting player as the policy sees it; NaN = none
     explored: np.ndarray  # bool [B], drawn uniformly by epsilon
+    # Of a hierarchical policy, int8 [B]: the behaviour in force and, in its steps, the low-level
+    # action, else -1; None: no such policy.
+    behaviours: np.ndarray | None = None
+    low_actions: np.ndarray | None = None
 
 
 class Policy(Protocol):
@@ -31,18 +35,40 @@ class Policy(Protocol):
         ...
 
 
-@runtime_checkable
-class LearnedPolicy(Policy, Protocol):
-    """A policy with a value for every action, which can be saved (`pipeline.policies.store`)."""
+class SavedPolicy(Policy, Protocol):
+    """A policy that can be saved (`pipeline.policies.store`)."""
 
     kind: str  # key of `store.KINDS`
+
+    def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
+        """What makes the policy up: plain JSON, and named arrays."""
+        ...
+
+
+@runtime_checkable
+class LearnedPolicy(SavedPolicy, Protocol):
+    """A saved policy with a value for every action."""
 
     def action_values(self, game: Game, states: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """Q(s, a) from the acting player's side, float32 [B, A]; -inf where illegal."""
         ...
 
-    def to_parts(self) -> tuple[dict, dict[str, np.ndarray]]:
-        """What makes the policy up: plain JSON, and named arrays."""
+
+@runtime_checkable
+class RememberingPolicy(Policy, Protocol):
+    """A policy that goes on with what it has begun. What it remembers of a game is a record per
+    player that its caller keeps; `act` decides as at the first decision of a game."""
+
+    memory_dtype: np.dtype
+
+    def fresh_memory(self, shape: tuple[int, ...]) -> np.ndarray:
+        """What is remembered before the first decision."""
+        ...
+
+    def act_on(
+        self, game: Game, states: np.ndarray, legal: np.ndarray, memory: np.ndarray, rng: Streams
+    ) -> Decisions:
+        """As `act`; `memory` [B], of the players who decide, is brought up to date."""
         ...
 
 
@@ -120,6 +146,17 @@ def _draw(
 def draw(
     q: np.ndarray, legal: np.ndarray, epsilon: np.ndarray, temperature: np.ndarray, rng: Streams
 ) -> Decisions:
+    """`draw_with` two numbers of each row's stream."""
+    return draw_with(q, legal, epsilon, temperature, rng.uniform(2))
+
+
+def draw_with(
+    q: np.ndarray,
+    legal: np.ndarray,
+    epsilon: np.ndarray,
+    temperature: np.ndarray,
+    uniforms: np.ndarray,
+) -> Decisions:
     """Draws actions from action values.
 
     With probability epsilon any legal action, each equally likely; else by softmax(q /
@@ -129,6 +166,7 @@ def draw(
         q: float32 [B, A], Q(s, a); entries of illegal actions are not read.
         legal: bool [B, A], at least one True in a row.
         epsilon, temperature: float64 [B].
+        uniforms: float64 [B, 2] in [0, 1).
     """
     rows = len(q)
     decisions = Decisions(
@@ -143,7 +181,7 @@ def draw(
         legal,
         epsilon,
         temperature,
-        rng.uniform(2),
+        uniforms,
         weights,
         decisions.actions,
         decisions.probabilities,
@@ -191,7 +229,8 @@ class Exploring:
                 rng.rows(greedily),
             )
             for column, values in zip(decisions, drawn, strict=True):
-                column[greedily] = values
+                if column is not None:
+                    column[greedily] = values
         return decisions
 
 

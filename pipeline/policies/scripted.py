@@ -1,6 +1,8 @@
 """Policies that learn nothing: the baselines every agent is measured against.
 
-`random` and `win_or_random` play any game; a game brings more of its own (`Game.scripted`).
+`random` and `win_or_random` play any game; a game brings more of its own (`Game.scripted`). Where a
+game has behaviours, `random_behaviours` chooses them and their low-level actions at random, and
+`heuristic_random` chooses the low-level actions at random and the behaviours by the game's rule.
 """
 
 from collections.abc import Callable
@@ -11,7 +13,11 @@ import numpy as np
 from games import Game
 from pipeline.policies.afterstates import expand
 from pipeline.policies.base import Decisions, Policy, greedy, uniform_decisions
+from pipeline.policies.hierarchical import HierarchicalPolicy
 from pipeline.streams import Streams
+
+# Name -> the approach whose high level it has; nothing is learned.
+_BY_BEHAVIOURS = {"random_behaviours": "feudal", "heuristic_random": "heuristic"}
 
 
 class UniformRandom:
@@ -62,6 +68,8 @@ def baseline(name: str, game: Game) -> Policy:
         return WinOrRandom()
     if name in game.scripted:
         return Scripted(game.scripted[name])
+    if game.hierarchy is not None and name in _BY_BEHAVIOURS:
+        return HierarchicalPolicy.untrained(game.hierarchy, _BY_BEHAVIOURS[name])
     raise ValueError(
         f"there is no baseline {name!r} for game {game.name}; "
         f"the baselines are {', '.join(baseline_names(game))}"
@@ -70,10 +78,11 @@ def baseline(name: str, game: Game) -> Policy:
 
 def baseline_names(game: Game) -> list[str]:
     """All that may be named."""
-    return ["random", "win_or_random", *game.scripted]
+    own = _BY_BEHAVIOURS if game.hierarchy is not None else ()
+    return ["random", "win_or_random", *game.scripted, *own]
 
 
 def default_baselines(game: Game) -> list[str]:
     """Those that evaluations play against unless told otherwise: none that is slow."""
-    own = game.scripted if game.baselines is None else game.baselines
+    own = baseline_names(game)[2:] if game.baselines is None else game.baselines
     return ["random", "win_or_random", *own]

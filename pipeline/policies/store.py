@@ -19,7 +19,8 @@ from games import Game
 from pipeline.errors import PolicyError
 from pipeline.policies.action_trees import ActionTreesPolicy
 from pipeline.policies.afterstates import AfterstatePolicy
-from pipeline.policies.base import LearnedPolicy, Policy
+from pipeline.policies.base import Policy, SavedPolicy
+from pipeline.policies.hierarchical import HierarchicalPolicy
 from pipeline.policies.mlp import MLP
 from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import baseline
@@ -40,9 +41,10 @@ _DAMAGE = (
 )
 
 # What a saved policy calls itself -> how it is put together again.
-KINDS: dict[str, Callable[[dict, dict], LearnedPolicy]] = {
+KINDS: dict[str, Callable[[dict, dict], SavedPolicy]] = {
     "action_trees": ActionTreesPolicy.from_parts,
     "afterstate_value": lambda spec, arrays: AfterstatePolicy(MLP.from_parts(spec, arrays)),
+    "hierarchical": HierarchicalPolicy.from_parts,
     "q_network": lambda spec, arrays: QNetworkPolicy(MLP.from_parts(spec, arrays)),
 }
 
@@ -60,7 +62,7 @@ class PolicySource:
 
 
 def save_policy(
-    storage: Storage, path: str, policy: LearnedPolicy, game: Game, generation: int
+    storage: Storage, path: str, policy: SavedPolicy, game: Game, generation: int
 ) -> PolicySource:
     """Writes a policy's folder and returns its source."""
     spec, arrays = policy.to_parts()

@@ -35,9 +35,9 @@ def small_config(root: Path | str, name: str, **overrides) -> Config:
         ("cluster", "serial"),
     ):
         composed[group] = yaml.safe_load((_CONF / group / f"{choice}.yaml").read_text())
+    network = {"learner__hidden": [16], "learner__learning_rate": 1e-2}
     settings = {
-        "learner__hidden": [16],
-        "learner__learning_rate": 1e-2,
+        **({} if "learner" in overrides else network),
         "selfplay__games": 150,
         "selfplay__games_per_shard": 50,
         "evaluation__games": 20,
