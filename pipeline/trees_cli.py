@@ -12,10 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from games import Game
 from pipeline import traces
+from pipeline.behaviour_reader import BehaviourReader
 from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.m5.explain import importance, number, routed, tree_to_text
+from pipeline.policies.hierarchical import HierarchicalPolicy
+from pipeline.policies.store import load_policy
 from pipeline.run import Run
 from pipeline.tree_pages import generation_pages, read_policy
 from pipeline.tree_reader import TreeReader
@@ -45,6 +49,9 @@ def main(arguments: list[str]) -> None:
     if options.verb == "explain" and (options.position is None) == (options.game is None):
         parser.error("explain needs either --position TEXT or --game NUMBER")
     run = Run.open(options.root, options.run)
+    if run.config.learner.name == "hierarchical":
+        print(_of_behaviours(run, options))
+        return
     generation = _generation(run, options.generation)
     reader = _reader(run, generation)
     if options.verb == "summary":
@@ -55,10 +62,10 @@ def main(arguments: list[str]) -> None:
         print(write_pages(run, generation, Path(options.out)))
     else:
         if options.position is not None:
-            state = _position(reader, options.position)
+            state = _position(reader.game, options.position)
         else:
             played = generation if options.of is None else options.of
-            state = recorded(run, reader, played, options.game, options.ply)
+            state, _ = recorded(run, reader.game, played, options.game, options.ply)
         print(reader.move_to_text(state))
 
 
@@ -163,21 +170,73 @@ def show(reader: TreeReader, action: str | None) -> str:
     return "\n\n".join(trees)
 
 
-def _position(reader: TreeReader, text: str) -> np.ndarray:
+def _position(game: Game, text: str) -> np.ndarray:
     try:
-        return reader.game.state_from_text(reader.game.rules, text)
+        return game.state_from_text(game.rules, text)
     except ValueError as error:
         raise UserError(f"--position: {error}") from error
 
 
-def recorded(run: Run, reader: TreeReader, generation: int, number: int, ply: int) -> np.ndarray:
-    """The state [1] of a recorded decision.
+def _of_behaviours(run: Run, options: argparse.Namespace) -> str:
+    """What a verb says of a run of learner=hierarchical. A recorded decision is explained by the
+    policy that made it, unless another generation is named."""
+    game = make_game_from(run.config.game)
+    row: dict[str, int] = {}
+    state = None
+    generation = options.generation
+    if options.verb == "explain" and options.game is not None:
+        played = _generation(run, options.generation) if options.of is None else options.of
+        state, row = recorded(run, game, played, options.game, options.ply)
+        if generation is None:
+            generation = row["generation"]
+    generation = run.complete()[-1] if generation is None else _generation(run, generation)
+    policy = load_policy(run.storage, run.policy(generation), game)
+    assert isinstance(policy, HierarchicalPolicy)
+    reader = BehaviourReader(game, policy)
+    if options.verb == "show":
+        return reader.show(options.action)
+    if options.verb == "summary":
+        return _behaviour_summary(run, generation)
+    if options.verb == "pages":
+        raise UserError(
+            "there are no pages of behaviours; `selfplay trees show` prints a tree, `selfplay "
+            "trees explain` a decision"
+        )
+    if state is None:
+        state = _position(game, options.position)
+    return reader.decision_to_text(state, row.get("behaviour"), row.get("low_action"))
+
+
+def _behaviour_summary(run: Run, generation: int) -> str:
+    """A line per bag of trees."""
+    rows = run.table(generation, "trees")
+    if not rows:
+        raise UserError(f"the policy of generation {generation} of run {run.name} has no trees yet")
+    wide = max(len(row["text"]) for row in rows)
+    lines = [
+        f"{'trees of':<{wide}} {'rows':>9} {'games':>8} {'leaves':>6} {'depth':>5} "
+        f"{'RMSE games':>10} {'rows':>6}"
+    ]
+    for row in rows:
+        errors = [number(row[key]) if row[key] is not None else "-" for key in _ERRORS]
+        lines.append(
+            f"{row['text']:<{wide}} {row['rows']:>9,} {row['games']:>8,} {row['leaves']:>6.1f} "
+            f"{row['depth']:>5} {errors[0]:>10} {errors[1]:>6}{'  pooled' * row['pooled']}"
+        )
+    return "\n".join(lines)
+
+
+def recorded(
+    run: Run, game: Game, generation: int, number: int, ply: int
+) -> tuple[np.ndarray, dict[str, int]]:
+    """The state [1] of a recorded decision; the generation of the policy that made it and, of a
+    hierarchical one, its behaviour and low-level action.
 
     Raises:
         UserError: no such game, or no decision at that ply.
     """
     for entry in run.manifest(generation)["shards"]:
-        shard = traces.read_shard(run.storage, reader.game, entry["path"], entry["sha256"])
+        shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
         first = shard.metadata["first_game"]
         if not first <= number < first + shard.metadata["games"]:
             continue
@@ -188,7 +247,17 @@ def recorded(run: Run, reader: TreeReader, generation: int, number: int, ply: in
                 f"game {number} of generation {generation} has decisions at plies "
                 f"{', '.join(map(str, plies))}, not at {ply}"
             )
-        return shard.traces.state.take(mine[plies == ply])
+        at = mine[plies == ply]
+        columns = (shard.traces.behaviour[at[0]], shard.traces.low_action[at[0]])
+        row = {
+            name: int(value)
+            for name, value in zip(("behaviour", "low_action"), columns, strict=True)
+            if value >= 0
+        }
+        who = shard.metadata["policies"][int(shard.traces.policy[at[0]])]
+        if who[:1] == "g" and who[1:5].isdecimal():
+            row["generation"] = int(who[1:5])
+        return shard.traces.state.take(at), row
     raise UserError(
         f"generation {generation} of run {run.name} has no game {number}; it has games "
         f"0..{run.config.selfplay.games - 1}, and generation 0 none"

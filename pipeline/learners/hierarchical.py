@@ -514,7 +514,8 @@ def _table(
     growing: _Growing,
     policy: HierarchicalPolicy,
 ) -> dict[str, np.ndarray]:
-    """The columns of trees.parquet: a row per behaviour, and per low-level action of each."""
+    """The columns of trees.parquet: a row per behaviour, and per low-level action of each, numbered
+    (`action`) and named (`text`)."""
     hierarchy, steps = _hierarchy(game), growing.steps
     columns: dict[str, list] = {}
     for behaviour, low in sorted(growing.rows):
@@ -525,9 +526,10 @@ def _table(
         mine = steps.behaviour == behaviour
         if low >= 0:
             mine = mine & (steps.low_action == low)
+        name = hierarchy.behaviours[behaviour]
         facts: dict[str, Any] = {
-            "behaviour": hierarchy.behaviours[behaviour],
-            "low_action": "" if low == _HIGH else hierarchy.low_actions[low],
+            "action": len(columns.get("action", ())),
+            "text": name if low == _HIGH else f"{name}: {hierarchy.low_actions[low]}",
             "rows": len(growing.rows[behaviour, low]),
             "games": growing.games[behaviour, low],
             "pooled": not own,
@@ -535,9 +537,9 @@ def _table(
             "depth": max((int(tree.depths().max()) for tree in bag), default=0),
         }
         error = errors["high" if low == _HIGH else "low"]
-        for name, measured in (("rows", sides.rows), ("games", sides.held_out)):
+        for where, measured in (("rows", sides.rows), ("games", sides.held_out)):
             some = error[measured & mine]
-            facts[f"rmse_{name}"] = float(np.sqrt(some.mean())) if len(some) else np.nan
-        for name, value in facts.items():
-            columns.setdefault(name, []).append(value)
+            facts[f"rmse_{where}"] = float(np.sqrt(some.mean())) if len(some) else np.nan
+        for key, value in facts.items():
+            columns.setdefault(key, []).append(value)
     return {name: np.array(values) for name, values in columns.items()}
