@@ -22,6 +22,10 @@ _VERBS = {
     "ui": "opens the MLflow dashboard on the runs of a folder",
 }
 
+# What takes Hydra's overrides, and the key that a word without one is most likely for.
+_OVERRIDDEN = {"train": "run", "evaluate": "run", "tournament": "name"}
+_PLAIN = ("traces", "trees", "runs", "ui")  # what takes plain options and never key=value
+
 
 def main() -> None:
     """Runs one verb. Exit code 2 and one sentence if something is the user's to put right."""
@@ -35,6 +39,7 @@ def main() -> None:
     sys.argv = [f"selfplay {verb}", *rest]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions reach us instead of Hydra's own report
     try:
+        _check_form(verb, rest)
         _run(verb, rest)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command with the name of its run goes on", file=sys.stderr)
@@ -50,6 +55,39 @@ def main() -> None:
         if not any(name.split(".")[0] in ("hydra", "omegaconf") for name in raisers):
             raise
         _refuse(_hydra_sentence(error))
+
+
+def _check_form(verb: str, rest: list[str]) -> None:
+    """Refuses options where overrides are expected and the other way round, with what was meant.
+
+    Raises:
+        UserError: an argument is of the other kind.
+    """
+    if verb in _PLAIN:
+        for each in rest:
+            key, equals, value = each.partition("=")
+            if equals and key in ("run", "root", "generation"):
+                meant = value if key == "run" else f"--{key} {value}"
+                raise UserError(
+                    f"cannot read {each!r}: selfplay {verb} takes no key=value; write {meant}"
+                )
+    elif verb in _OVERRIDDEN:
+        from hydra._internal.utils import get_args_parser
+
+        asked, unknown = get_args_parser().parse_known_args(rest)
+        first = _OVERRIDDEN[verb]
+        for each in unknown:
+            key, _, value = each.lstrip("-").partition("=")
+            raise UserError(
+                f"there is no option {each}: selfplay {verb} takes key=value; write "
+                f"{key}={value or '...'}"
+            )
+        for each in asked.overrides:
+            if "=" not in each and not each.startswith("~"):
+                raise UserError(
+                    f"cannot read {each!r}: selfplay {verb} takes key=value; did you mean "
+                    f"{first}={each}?"
+                )
 
 
 def _run(verb: str, rest: list[str]) -> None:
@@ -113,6 +151,12 @@ def _hydra_sentence(error: Exception) -> str:
     )
     if choice:
         return f"{choice[1]} must be one of {', '.join(choice[3].split())}, got {choice[2]!r}"
+    several = re.search(r"Ambiguous value for argument '([^=]+)=(.*?)' 1\. ", text)
+    if several:
+        key, values = several[1], several[2]
+        return f"{key} is given {values}; a list needs brackets, as in '{key}=[{values}]'" + (
+            ", and a sweep over the values -m" if sys.argv[0].endswith("train") else ""
+        )
     if type(error).__name__ == "OverrideParseException":
         return f"cannot read the overrides: {text.split(' See https')[0]}; expected key=value"
     return text.replace("Set the environment variable HYDRA_FULL_ERROR=1", "").strip()

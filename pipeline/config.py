@@ -7,9 +7,9 @@ sentence before anything starts. `conf/` has the defaults and explains every key
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from omegaconf import MISSING, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from games import Game, make_game
@@ -559,6 +559,31 @@ def to_config(composed: dict[str, Any]) -> Config:
         raise ConfigError(sentence(error)) from error
     assert isinstance(config, Config)
     return config
+
+
+_Schema = TypeVar("_Schema")
+
+
+def checked(schema: type[_Schema], composed: DictConfig, *lists: str) -> _Schema:
+    """A composed configuration as the dataclass `schema`.
+
+    Args:
+        lists: keys whose value, if it is no list, is the only entry of one.
+
+    Raises:
+        ConfigError: with one sentence that names the key.
+    """
+    for key in lists:
+        if not OmegaConf.is_missing(composed, key) and not OmegaConf.is_list(composed[key]):
+            composed[key] = [composed[key]]
+    try:
+        merged = OmegaConf.merge(OmegaConf.structured(schema), composed)
+        missing = sorted(OmegaConf.missing_keys(merged))
+        if missing:
+            raise ConfigError(f"{missing[0]} is missing; give it a value, as in {missing[0]}=...")
+        return OmegaConf.to_object(merged)  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        raise ConfigError(sentence(error)) from error
 
 
 def sentence(error: OmegaConfBaseException) -> str:

@@ -1,13 +1,14 @@
 """`selfplay evaluate`: matches of a run's policy against baselines, generations and other runs."""
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import hydra
-from omegaconf import MISSING, DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import MISSING, DictConfig
 
-from pipeline.config import CONF, ClusterConfig, check_opening, sentence
+from games import Game
+from pipeline.config import CONF, ClusterConfig, check_opening, checked, make_game_from
 from pipeline.errors import ConfigError, UserError
 from pipeline.league import Opponent
 from pipeline.policies.scripted import baseline_names
@@ -47,7 +48,7 @@ def main() -> None:
     @hydra.main(version_base="1.3", config_path=CONF, config_name="evaluate")
     def task(composed: DictConfig) -> None:
         try:
-            print(table(evaluate(_checked(composed))))
+            print(table(evaluate(checked(EvaluateConfig, composed, "against"))))
         except UserError as error:
             refused.append(error)
 
@@ -56,14 +57,7 @@ def main() -> None:
         raise refused[0]
 
 
-def _checked(composed: DictConfig) -> EvaluateConfig:
-    schema = OmegaConf.structured(EvaluateConfig)
-    try:
-        config = OmegaConf.to_object(OmegaConf.merge(schema, composed))
-    except OmegaConfBaseException as error:
-        raise ConfigError(sentence(error)) from error
-    assert isinstance(config, EvaluateConfig)
-    return config
+_PLAYER = re.compile(r"(?:(?P<run>[^/:]+)[/:])?(?P<generation>\d+)")  # two/7, two:7, 7
 
 
 def evaluate(config: EvaluateConfig) -> list[dict]:
@@ -72,40 +66,54 @@ def evaluate(config: EvaluateConfig) -> list[dict]:
     Raises:
         UserError: no such run, generation or opponent.
     """
-    run = Run.open(config.root, config.run)
-    newest = max(run.complete(), default=0)
-    generation = newest if config.generation is None else config.generation
+    name, slash, number = config.run.partition("/")
+    if slash and (not number.isdecimal() or config.generation is not None):
+        raise ConfigError(
+            f"run: expected a run, or a run and its generation as in mine/7, got {config.run!r}"
+            + f" and generation={config.generation}" * (config.generation is not None)
+        )
+    run = Run.open(config.root, name)
+    generation = int(number) if slash else config.generation
+    if generation is None:
+        generation = run.champion_generation()
     source = run.policy(generation)
+    game = make_game_from(run.config.game)
+    if config.games % game.num_players:
+        raise ConfigError(
+            f"games must be a multiple of the {game.num_players} seats of {game.name}, "
+            f"got {config.games}"
+        )
+    check_opening("opening_plies", config.opening_plies, game)
+    opponents = [_opponent(run, game, str(each)) for each in config.against]
+    print(f"{run.name}/{generation} ({source.name})", flush=True)
     with make_backend(config.cluster) as backend:
         loop = Loop(run, backend)
-        players = loop.game.num_players
-        if config.games % players:
-            raise ConfigError(
-                f"games must be a multiple of the {players} seats of {loop.game.name}, "
-                f"got {config.games}"
-            )
-        check_opening("opening_plies", config.opening_plies, loop.game)
-        opponents = [_opponent(run, str(each), loop) for each in config.against]
         loop.setting = replace(loop.setting, seed=config.seed)
-        print(f"{source.name} of run {run.name}")
         return loop.matches(
             "evaluate", generation, source, opponents, config.games, config.opening_plies
         )
 
 
-def _opponent(run: Run, name: str, loop: Loop) -> Opponent:
-    if name in baseline_names(loop.game):
+def _opponent(run: Run, game: Game, name: str) -> Opponent:
+    baselines = baseline_names(game)
+    if name in baselines:
         return Opponent(name, PolicySource(name))
-    other, _, number = name.rpartition(":")
-    if not number.isdecimal():
-        raise ConfigError(
-            f"against: {name!r} is neither a baseline ({', '.join(baseline_names(loop.game))}) nor "
-            "a generation such as 12 or other-run:12"
-        )
-    theirs = Run.open(run.storage.root, other) if other else run
-    if theirs.config.game != run.config.game:
-        raise ConfigError(f"against: run {other} plays {theirs.config.game}, not {run.config.game}")
-    return Opponent(name, theirs.policy(int(number)))
+    found = _PLAYER.fullmatch(name)
+    other = found["run"] if found else name
+    theirs = run
+    if other is not None and other != run.name:
+        try:
+            theirs = Run.open(run.storage.root, other)
+        except UserError as error:
+            raise ConfigError(
+                f"against: {name!r} is neither a baseline ({', '.join(baselines)}) nor a "
+                f"generation such as 12 or other/12, and {error}"
+            ) from error
+        another = make_game_from(theirs.config.game)
+        if (another.name, another.params) != (game.name, game.params):
+            raise ConfigError(f"against: run {other} plays {another.title}, not {game.title}")
+    generation = int(found["generation"]) if found else theirs.champion_generation()
+    return Opponent(f"{theirs.name}/{generation}", theirs.policy(generation))
 
 
 def _kept(oracle: dict[str, int]) -> str:
@@ -121,7 +129,7 @@ def table(rows: list[dict]) -> str:
     kept = any("oracle" in row for row in rows)
     lines = [
         f"{'against':<20} {'games':>7} {'distinct':>8} {'wins':>7} {'draws':>6} {'losses':>7} "
-        f"{'score':>6}  95% interval   plies" + "   result kept (contested decisions)" * kept
+        f"{'score':>6}  95% interval   plies" + "   result kept" * kept
     ]
     for row in rows:
         lines.append(
@@ -129,5 +137,10 @@ def table(rows: list[dict]) -> str:
             f"{row['draws']:>6,} {row['losses']:>7,} {row['score']:>6.1%}  "
             f"{row['low']:.1%} to {row['high']:.1%}  {row['mean_plies']:>5.1f}"
             + (f"   {_kept(row['oracle'])}" if "oracle" in row else "")
+        )
+    if kept:
+        lines.append(
+            "result kept: of the decisions in which not every action keeps the win or the draw\n"
+            "that perfect play has there, how many kept it"
         )
     return "\n".join(lines)

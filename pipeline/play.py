@@ -34,6 +34,7 @@ from pipeline.run import Run
 from pipeline.session import PERSON, Seat, Session, read_saved
 from pipeline.storage import Storage
 
+_OPTIONS = ("run", "seats", "seed", "position", "load", "root")
 _SHOWN = 40  # entries of a list before it is cut short
 
 _HELP = """\
@@ -141,10 +142,7 @@ class Roster:
             )
         if slash and not number.isdecimal():
             raise ConfigError(f"seat {name!r}: expected a run or run/generation, as in mine/7")
-        done = run.complete()
-        if not done:
-            raise ConfigError(f"seat {name!r}: run {run.name} has no complete generation yet")
-        generation = int(number) if slash else _champion_of(run, done)
+        generation = int(number) if slash else run.champion_generation()
         policy = load_policy(run.storage, run.policy(generation), game)
         return Seat(f"{run.name}/{generation}", policy)
 
@@ -172,12 +170,6 @@ class Roster:
             raise SessionError(f"cannot load {file}: {error}") from error
 
 
-def _champion_of(run: Run, done: Sequence[int]) -> int:
-    """The generation that the present champion is of."""
-    champion = run.champion(done[-1])
-    return next(each for each in reversed(done) if run.policy(each) == champion)
-
-
 def _composed(overrides: Sequence[str]) -> dict:
     """The section `game` of the configuration."""
     import hydra  # half a second, and a run's game is known without it
@@ -185,8 +177,11 @@ def _composed(overrides: Sequence[str]) -> dict:
 
     for each in overrides:
         if not re.match(r"[~+]*game[.=]", each):
+            key, equals, value = each.partition("=")
+            option = f"; did you mean --{key} {value}?" if equals and key in _OPTIONS else ""
             raise ConfigError(
                 f"cannot read {each!r}; expected game=... or game.<parameter>=..., and options"
+                f"{option}"
             )
     with hydra.initialize_config_dir(config_dir=CONF, version_base="1.3"):
         composed = hydra.compose("config", overrides=list(overrides))
@@ -271,7 +266,8 @@ class Actions:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+|\d+", text.casefold())
+    # A minus in front of a number is its sign, but not within a word: "3-4" is 3 and 4.
+    return re.findall(r"[^\W\d_]+|(?<!\S)-\d+|\d+", text.casefold())
 
 
 def _has_words(words: list[str], wanted: list[str]) -> bool:
@@ -282,7 +278,7 @@ def _has_words(words: list[str], wanted: list[str]) -> bool:
 def _has_beginnings(words: list[str], wanted: list[str]) -> bool:
     rest = iter(words)
     return all(
-        any(word == each if each.isdecimal() else word.startswith(each) for word in rest)
+        any(word == each if each[-1].isdecimal() else word.startswith(each) for word in rest)
         for each in wanted
     )
 
@@ -423,8 +419,7 @@ class Terminal:
         columns = self._opinions(legal)
         if not columns:
             raise SessionError(_NO_OPINION)
-        # By the exact scores if there are any, then by the advisers in turn.
-        order = np.lexsort([-column for column in reversed(columns.values())])
+        order = _best_first(columns)
         rows = order if typed == "all" else order[:_SHOWN]
         texts = [self.actions.texts[action] for action in legal]
         longest = max(len("action"), *(len(texts[row]) for row in rows))
@@ -444,10 +439,12 @@ class Terminal:
         columns = self._opinions(legal)
         if not columns:
             raise SessionError(_NO_OPINION)
-        name, column = next(iter(columns.items()))
-        best = [self.actions.texts[action] for action in legal[column == column.max()]]
-        shown = " or ".join(best[:5]) + (" or .." if len(best) > 5 else "")
-        print(f"  {shown}  ({name}: {_cell(name, column.max())})")
+        first = _best_first(columns)[0]
+        best = np.logical_and.reduce([column == column[first] for column in columns.values()])
+        texts = [self.actions.texts[action] for action in legal[best]]
+        shown = " or ".join(texts[:5]) + (" or .." if len(texts) > 5 else "")
+        why = ", ".join(f"{name}: {_cell(name, column[first])}" for name, column in columns.items())
+        print(f"  {shown}  ({why})")
 
     def _choices(self) -> np.ndarray:
         legal = self.session.legal()
@@ -508,8 +505,12 @@ class Terminal:
             os.replace(part, path)
         except OSError as error:
             raise SessionError(f"cannot write {path}: {error.strerror}") from error
-        root = "" if self.roster.root == "runs" else f" --root {shlex.quote(self.roster.root)}"
-        print(f"  saved; go on with: selfplay play --load {shlex.quote(str(path))}{root}")
+        command = f"selfplay play --load {shlex.quote(str(path))}"
+        if self.roster.run is not None:
+            command += f" --run {shlex.quote(self.roster.run)}"
+        if self.roster.root != "runs":
+            command += f" --root {shlex.quote(self.roster.root)}"
+        print(f"  saved; go on with: {command}")
 
     def _load(self, typed: str) -> None:
         self._sit_down(self.roster.load(str(_named(typed, "load"))))
@@ -536,6 +537,11 @@ _COMMANDS = {
 }
 _EXACT = "exact"
 _NO_OPINION = "nobody here knows values; start with --run to ask one of its policies"
+
+
+def _best_first(columns: dict[str, np.ndarray]) -> np.ndarray:
+    """int64 [n], the order of actions by the first of `_opinions`, equals by the next."""
+    return np.lexsort([-column for column in reversed(columns.values())])
 
 
 def _cell(name: str, value: float) -> str:

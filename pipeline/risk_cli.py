@@ -34,6 +34,7 @@ from pipeline.policies.scripted import baseline, baseline_names
 from pipeline.policies.store import load_policy
 from pipeline.ratings import wilson
 from pipeline.run import Run
+from pipeline.storage import reason
 from pipeline.streams import Streams, game_keys
 
 _SEARCHES = ("a_star", "rta_star")
@@ -110,7 +111,7 @@ def _write(text: str, out: str | None) -> None:
     try:
         Path(out).write_text(text)
     except OSError as error:
-        raise UserError(f"cannot write {out}: {error}") from error
+        raise UserError(f"cannot write {out}: {reason(error)}") from error
 
 
 def listing() -> str:

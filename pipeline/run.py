@@ -52,9 +52,9 @@ class Run:
         try:
             stored = yaml.safe_load(storage.read(f"{name}/config.yaml"))
         except FileNotFoundError as error:
-            there = ", ".join(run_names(storage)[-5:]) or "none"
             raise RunError(
-                f"there is no run {name!r} under {storage.where()}; the latest there: {there}"
+                f"there is no run {name!r} under {storage.where()}; the latest there: "
+                f"{latest(storage)}"
             ) from error
         except yaml.YAMLError as error:
             raise RunError(
@@ -99,6 +99,7 @@ class Run:
             )
             run = cls(storage, config.run, config, lock)
             run._note_start()
+            storage.drop_leftovers(config.run)
             run._drop_unfinished()
             return run
         except BaseException:
@@ -188,6 +189,32 @@ class Run:
     def champion(self, generation: int) -> PolicySource:
         return PolicySource(**self.manifest(generation)["champion"])
 
+    def champion_generation(self) -> int:
+        """The generation that the present champion is of.
+
+        Raises:
+            RunError: no generation is complete yet.
+        """
+        done = self.complete()
+        if not done:
+            raise RunError(f"run {self.name} has no complete generation yet")
+        champion = self.champion(done[-1])
+        return next(each for each in reversed(done) if self.policy(each) == champion)
+
+    def shard_of_game(self, generation: int, number: int) -> dict:
+        """The entry of the manifest for the shard that holds a game.
+
+        Raises:
+            RunError: the generation is not complete or has no such game.
+        """
+        first = 0
+        for entry in self.manifest(generation)["shards"]:
+            if first <= number < first + entry["games"]:
+                return entry
+            first += entry["games"]
+        games = f"games 0..{first - 1}, not {number}" if first else "no recorded games"
+        raise RunError(f"generation {generation} of run {self.name} has {games}")
+
     def missing_shards(self) -> list[str]:
         """Paths of the shards that manifests name and that are not there."""
         return [
@@ -227,7 +254,8 @@ class Run:
         if not self.storage.exists(path):
             return []
         try:
-            return pq.read_table(pa.BufferReader(self.storage.read(path))).to_pylist()
+            file = pq.ParquetFile(pa.BufferReader(self.storage.read(path)))
+            return file.read(use_threads=False).to_pylist()
         except pa.ArrowException as error:
             raise RunError(
                 f"{self.storage.where(path)} is damaged; delete it: nothing but pages and figures "
@@ -271,6 +299,11 @@ class Run:
 def run_names(storage: Storage) -> list[str]:
     """The runs under a root, oldest name first."""
     return [name for name in storage.names() if storage.exists(f"{name}/config.yaml")]
+
+
+def latest(storage: Storage) -> str:
+    """The last names of runs under a root, for a message."""
+    return ", ".join(run_names(storage)[-5:]) or "none"
 
 
 def new_run_name(label: str) -> str:

@@ -5,12 +5,18 @@ disk and renamed; objects (S3 and the like) are put in one request from memory.
 """
 
 import os
+import re
+import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.fs as pafs
 
 from pipeline.errors import StorageError
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")  # of `_write_local`
+_LEFT = 3600.0  # seconds; no write takes that long
 
 
 class Storage:
@@ -33,7 +39,7 @@ class Storage:
                 self._fs, self._base = pafs.LocalFileSystem(), self.root
         except (ValueError, OSError, RuntimeError) as error:
             raise StorageError(
-                f"the root {root!r} cannot be opened: {_first_line(error)}; expected a local "
+                f"the root {root!r} cannot be opened: {reason(error)}; expected a local "
                 "folder or a URI such as s3://bucket/prefix"
             ) from error
 
@@ -66,7 +72,7 @@ class Storage:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StorageError(f"cannot read {self.where(path)}: {_first_line(error)}") from error
+            raise StorageError(f"cannot read {self.where(path)}: {reason(error)}") from error
 
     def write(self, path: str, data: bytes | str) -> None:
         """Writes a file, replacing it if it is there.
@@ -84,7 +90,7 @@ class Storage:
                     stream.write(data)
         except OSError as error:
             raise StorageError(
-                f"cannot write {self.where(path)}: {_first_line(error)}; "
+                f"cannot write {self.where(path)}: {reason(error)}; "
                 "free or grant the space, then start the same command again"
             ) from error
 
@@ -98,9 +104,7 @@ class Storage:
                     file.flush()
                     os.fsync(file.fileno())
             except OSError as error:
-                raise StorageError(
-                    f"cannot write {self.where(path)}: {_first_line(error)}"
-                ) from error
+                raise StorageError(f"cannot write {self.where(path)}: {reason(error)}") from error
         else:
             before = self.read(path) if self.exists(path) else b""
             self.write(path, before + text.encode())
@@ -112,9 +116,7 @@ class Storage:
         try:
             return self._fs.get_file_info(self._full(path))
         except OSError as error:
-            raise StorageError(
-                f"cannot look up {self.where(path)}: {_first_line(error)}"
-            ) from error
+            raise StorageError(f"cannot look up {self.where(path)}: {reason(error)}") from error
 
     def names(self, folder: str = "") -> list[str]:
         """Names in a folder, sorted, without hidden and temporary ones; [] without a folder."""
@@ -122,8 +124,20 @@ class Storage:
         try:
             infos = self._fs.get_file_info(selector)
         except OSError as error:
-            raise StorageError(f"cannot list {self.where(folder)}: {_first_line(error)}") from error
+            raise StorageError(f"cannot list {self.where(folder)}: {reason(error)}") from error
         return sorted(info.base_name for info in infos if not info.base_name.startswith((".", "_")))
+
+    def drop_leftovers(self, folder: str) -> None:
+        """Removes temporary files that killed processes have left under a local folder: those older
+        than an hour, since others may be writing there now."""
+        if self.local is None:
+            return
+        for file in Path(self._full(folder)).rglob(".*"):
+            if not _TEMPORARY.fullmatch(file.name):
+                continue
+            with suppress(OSError):  # gone, or not ours to remove: it is in nobody's way
+                if time.time() - file.stat().st_mtime > _LEFT:
+                    file.unlink()
 
     def delete(self, path: str) -> None:
         """Removes a file; one that is not there is no error."""
@@ -132,10 +146,14 @@ class Storage:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise StorageError(f"cannot delete {self.where(path)}: {_first_line(error)}") from error
+            raise StorageError(f"cannot delete {self.where(path)}: {reason(error)}") from error
 
 
-def _first_line(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """Why a file or a filesystem cannot be used, in the system's words if it has some: pyarrow
+    puts the path and the number of the error around them."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

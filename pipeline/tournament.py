@@ -8,14 +8,16 @@
 
 A part is written whole or not at all and says who played it, so a tournament goes on from wherever
 it was stopped, and with other players it plays what is missing. What a game is depends on the seed
-and on who plays it: nobody's games change because others join.
+and on who plays it: nobody's games change because others join. The standings are of all games that
+lie there, also of those that the command at hand does not ask for.
 """
 
 import io
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from math import factorial
@@ -25,8 +27,7 @@ import hydra
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from omegaconf import MISSING, DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import MISSING, DictConfig
 
 from games import Game
 from pipeline import figures, league, ratings
@@ -36,14 +37,14 @@ from pipeline.config import (
     ClusterConfig,
     check_opening,
     check_run_name,
+    checked,
     make_game_from,
-    sentence,
 )
 from pipeline.errors import ConfigError, RunError, UserError
-from pipeline.policies.scripted import baseline_names
+from pipeline.policies.scripted import GENERAL, baseline_names
 from pipeline.policies.store import PolicySource, cached_game
 from pipeline.progress import Progress
-from pipeline.run import Run, code_version
+from pipeline.run import Run, code_version, latest
 from pipeline.selfplay import Results
 from pipeline.storage import Storage
 from pipeline.train import make_backend
@@ -52,6 +53,7 @@ from pipeline.work import MatchTask, Setting, TableTask
 _PART_GAMES = 200  # of a pairing in one task
 _SHOWN = 20  # players up to whom the matrix is printed
 _SPEC = re.compile(r"(?P<run>[^/]+)(/(?P<which>all|\d+(-\d+){0,2}))?")
+_SAVED = re.compile(r"(?P<run>.+)\.g(?P<generation>\d{4})-[0-9a-f]{8}")  # `Player.key` of a policy
 _MANY = re.compile(r"(\d+)-(\d+)(?:-(\d+))?")
 
 
@@ -103,7 +105,7 @@ class Match:
 
     @property
     def key(self) -> str:
-        return "+".join(player.key for player in self.players)
+        return _match_key(player.key for player in self.players)
 
     def tasks(self, setting: Setting, games: int, opening_plies: int, size: int) -> list[Any]:
         """Its games in parts of `size`."""
@@ -119,6 +121,36 @@ class Match:
         ]
 
 
+def _match_key(keys: Iterable[str]) -> str:
+    return "+".join(keys)
+
+
+def _serves(part: "_Part | None", match: Match, task: Any) -> bool:
+    """Are these the games of a task? They were fewer if an earlier start asked for fewer."""
+    if part is None or len(part.results.plies) < task.count:
+        return False
+    return part.digests == tuple(player.source.digest for player in match.players)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some games of a pairing as they lie on disk, those from number `first` on."""
+
+    keys: tuple[str, ...]  # `Player.key` of each
+    digests: tuple[str | None, ...]
+    first: int
+    results: Results
+
+
+@dataclass(frozen=True)
+class Played:
+    """All games of one pairing that there are."""
+
+    labels: tuple[str, ...]
+    mixed: bool
+    results: Results
+
+
 def main() -> None:
     """Reads the command line, plays what is missing and prints the standings.
 
@@ -130,7 +162,7 @@ def main() -> None:
     @hydra.main(version_base="1.3", config_path=CONF, config_name="tournament")
     def task(composed: DictConfig) -> None:
         try:
-            config = _checked(composed)
+            config = checked(TournamentConfig, composed, "players")
             print(Tournament(config).play())
         except UserError as error:
             refused.append(error)
@@ -138,20 +170,6 @@ def main() -> None:
     task()
     if refused:
         raise refused[0]
-
-
-def _checked(composed: DictConfig) -> TournamentConfig:
-    schema = OmegaConf.structured(TournamentConfig)
-    try:
-        merged = OmegaConf.merge(schema, composed)
-        missing = sorted(OmegaConf.missing_keys(merged))
-        if missing:
-            raise ConfigError(f"{missing[0]} is missing; give it a value, as in {missing[0]}=...")
-        config = OmegaConf.to_object(merged)
-    except OmegaConfBaseException as error:
-        raise ConfigError(sentence(error)) from error
-    assert isinstance(config, TournamentConfig)
-    return config
 
 
 class Tournament:
@@ -200,6 +218,7 @@ class Tournament:
         """Plays what is missing, writes ratings and matrix, and returns them in words."""
         check_opening("opening_plies", self.config.opening_plies, self.game)
         self._check_settings()
+        self.storage.drop_leftovers(self.folder)
         matches = self.matches()
         size = max(self._set, _PART_GAMES - _PART_GAMES % self._set)
         games, plies = self.config.games, self.config.opening_plies
@@ -208,23 +227,26 @@ class Tournament:
             for match in matches
             for task in match.tasks(self.setting, games, plies, size)
         ]
-        parts = [self._read(match, task) for match, task in tasks]
-        missing = [index for index, part in enumerate(parts) if part is None]
-        total = sum(tasks[index][1].count for index in missing)
+        there = self._stored()
+        missing = [
+            (match, task)
+            for match, task in tasks
+            if not _serves(there.get((match.key, task.first)), match, task)
+        ]
+        named = {player.key for player in self.players}
+        others = {key for part in there.values() for key in part.keys} - named
+        total = sum(task.count for _, task in missing)
         print(
             f"tournament {self.config.name}: {self.game.title}, {len(self.players)} players, "
-            f"{len(matches)} pairings of {games:,} games, {total:,} games to play\n"
-            f"  in {self.storage.where(self.folder)}",
+            f"{len(matches)} pairings of {games:,} games, {total:,} games to play"
+            + f"; {len(others)} more players have played before" * bool(others)
+            + f"\n  in {self.storage.where(self.folder)}",
             flush=True,
         )
         if missing:
             with make_backend(self.config.cluster) as backend:
-                self._play_missing(backend, tasks, parts, missing)
-        whole = [
-            _joined([part for part, (owner, _) in zip(parts, tasks, strict=True) if owner is match])
-            for match in matches
-        ]
-        return self._close(matches, whole)
+                self._play_missing(backend, missing, there)
+        return self._close(there)
 
     def _check_settings(self) -> None:
         """All games of a tournament have these in common; what differs would not compare."""
@@ -259,80 +281,92 @@ class Tournament:
 
     # Parts.
 
-    def _path(self, match: Match, task: Any) -> str:
-        return f"{self.folder}/games/{match.key}/{task.first:06d}.parquet"
+    def _path(self, match: str, first: int) -> str:
+        return f"{self.folder}/games/{match}/{first:06d}.parquet"
 
-    def _metadata(self, match: Match, task: Any) -> dict[str, Any]:
-        """What decides the content of a part but for its length."""
-        return {
-            "players": [player.key for player in match.players],
-            "digests": [player.source.digest for player in match.players],
-            "first": task.first,
-        }
+    def _stored(self) -> dict[tuple[str, int], "_Part"]:
+        """The parts from earlier starts, by match and first game."""
+        found = {}
+        for match in self.storage.names(f"{self.folder}/games"):
+            for name in self.storage.names(f"{self.folder}/games/{match}"):
+                part = self._read(match, f"{self.folder}/games/{match}/{name}")
+                if part is not None:
+                    found[match, part.first] = part
+        return found
 
-    def _read(self, match: Match, task: Any) -> Results | None:
-        """A part from an earlier start; None if there is none, or none that serves."""
-        path = self._path(match, task)
-        if not self.storage.exists(path):
-            return None
+    def _read(self, match: str, path: str) -> "_Part | None":
+        """A part; None if it is damaged."""
         try:
-            table = pq.read_table(pa.BufferReader(self.storage.read(path)))
-            metadata = json.loads(table.schema.metadata[b"selfplay"])
-            wrong = metadata != self._metadata(match, task)
+            file = pq.ParquetFile(pa.BufferReader(self.storage.read(path)))
+            table = file.read(use_threads=False)
+            facts = json.loads(table.schema.metadata[b"selfplay"])
+            keys, digests = tuple(facts["players"]), tuple(facts["digests"])
+            first = int(facts["first"])
+            if (_match_key(keys), self._path(match, first)) != (match, path):
+                raise ValueError("it says that it is another part")
             returns = np.stack([table[f"return_{seat}"] for seat in range(self.game.num_players)])
             columns = [np.array(table[name]) for name in league.RESULTS[1:]]
-        except (pa.ArrowInvalid, OSError, KeyError, ValueError, TypeError) as error:
+        except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
             print(
                 f"warning: {self.storage.where(path)} is damaged "
-                f"({(str(error).splitlines() or [''])[0]}); it is played again",
+                f"({(str(error).splitlines() or [''])[0]}); it counts for nothing, and is played "
+                "again if its players are named",
                 file=sys.stderr,
             )
             return None
-        if wrong or len(table) < task.count:  # it was shorter then
-            return None
-        return Results(*(each[: task.count] for each in (returns.T, *columns)))
+        return _Part(keys, digests, first, Results(returns.T, *columns))
 
-    def _write(self, match: Match, task: Any, results: Results) -> None:
+    def _write(self, match: Match, task: Any, results: Results) -> "_Part":
+        keys = tuple(player.key for player in match.players)
+        digests = tuple(player.source.digest for player in match.players)
+        facts = {"players": keys, "digests": digests, "first": task.first}
         columns = {f"return_{seat}": column for seat, column in enumerate(results.returns.T)}
         columns |= {name: getattr(results, name) for name in league.RESULTS[1:]}
-        metadata = {"selfplay": json.dumps(self._metadata(match, task))}
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
         sink = io.BytesIO()
-        pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
-        self.storage.write(self._path(match, task), sink.getvalue())
+        pq.write_table(
+            table.replace_schema_metadata({"selfplay": json.dumps(facts)}),
+            sink,
+            compression="zstd",
+        )
+        self.storage.write(self._path(match.key, task.first), sink.getvalue())
+        return _Part(keys, digests, task.first, results)
 
     def _play_missing(
         self,
         backend: Backend,
-        tasks: Sequence[tuple[Match, Any]],
-        parts: list[Results | None],
-        missing: list[int],
+        missing: Sequence[tuple[Match, Any]],
+        there: dict[tuple[str, int], _Part],
     ) -> None:
-        total = sum(tasks[index][1].count for index in missing)
-        progress = Progress("tournament", total, "games")
-        for which, (results, _) in backend.play([tasks[index][1] for index in missing]):
-            match, task = tasks[missing[which]]
-            self._write(match, task, results)
-            parts[missing[which]] = results
+        progress = Progress("tournament", sum(task.count for _, task in missing), "games")
+        for which, (results, _) in backend.play([task for _, task in missing]):
+            match, task = missing[which]
+            there[match.key, task.first] = self._write(match, task, results)
             progress.add(task.count)
         progress.clear()
 
     # The end.
 
-    def _close(self, matches: list[Match], results: list[Results]) -> str:
-        outcomes = [
-            outcome
-            for match, played in zip(matches, results, strict=True)
-            for outcome in match_outcomes(match, played)
-        ]
-        anchor = next(
-            (player.label for player in self.players if player.label == ratings.ANCHOR),
-            self.players[0].label,
-        )
+    def _labels(self, keys: Iterable[str]) -> dict[str, str]:
+        """What tables call the players of these keys. Of several who would be called alike, only
+        the one that the command names is: the others were trained under that name before."""
+        labels = {player.key: player.label for player in self.players}
+        others = {key: _label_of(key) for key in keys if key not in labels}
+        taken = Counter([*labels.values(), *others.values()])
+        return labels | {key: o if taken[o] == 1 else key for key, o in others.items()}
+
+    def _close(self, parts: dict[tuple[str, int], _Part]) -> str:
+        labels = self._labels({key for part in parts.values() for key in part.keys})
+        games: dict[tuple[str, ...], list[Results]] = {}
+        for _, part in sorted(parts.items()):
+            games.setdefault(tuple(labels[key] for key in part.keys), []).append(part.results)
+        matches = [Played(names, self._mixed, _joined(each)) for names, each in games.items()]
+        outcomes = [outcome for match in matches for outcome in match_outcomes(match)]
+        anchor = ratings.ANCHOR if ratings.ANCHOR in labels.values() else self.players[0].label
         rated = ratings.fit(outcomes, anchor, self.config.replicates, self.config.seed)
         assert rated is not None
         order = [each["player"] for each in rated["players"]]
-        rows = score_rows(self.game, matches, results)
+        rows = score_rows(self.game, matches)
         rows.sort(key=lambda row: (order.index(row["player"]), order.index(row["opponent"])))
         scores = np.full((len(order), len(order)), np.nan)
         for row in rows:
@@ -375,18 +409,27 @@ def _players(config: TournamentConfig) -> tuple[dict[str, Any], list[Player]]:
                 "mine/7, mine/2-10, mine/0-50-10, mine/all"
             )
         name = found["run"]
-        general = found["which"] is None and name in ("random", "win_or_random")
+        general = found["which"] is None and name in GENERAL
         there = found["which"] or storage.exists(f"{name}/config.yaml")
         if name in runs or general or not there:
             continue
         runs[name] = Run.open(config.root, name)
         theirs = runs[name].config.game
         section = theirs if section is None else section
-        if _all_params(theirs) != _all_params(section):
+        one, other = make_game_from(theirs), make_game_from(section)
+        if (one.name, one.params) != (other.name, other.params):
             raise ConfigError(
-                f"players: run {name} plays {theirs}, not {section}; a tournament is of one game"
+                f"players: run {name} plays {one.title}, not {other.title}; a tournament is of one "
+                "game"
             )
     if section is None:
+        unknown = [spec for spec in specs if spec not in GENERAL]
+        if unknown:
+            raise ConfigError(
+                f"players: there is no run {unknown[0]!r} under {storage.where()}; the latest "
+                f"there: {latest(storage)}; if it is a baseline of a game, name the game, as in "
+                "game=sumto100"
+            )
         raise ConfigError(
             "players: none of them is a run, so say which game they play, as in game=sumto100"
         )
@@ -402,27 +445,17 @@ def _players(config: TournamentConfig) -> tuple[dict[str, Any], list[Player]]:
         else:
             raise ConfigError(
                 f"players: {spec!r} is neither a baseline ({', '.join(baseline_names(game))}) nor "
-                f"a run under {storage.where()}"
+                f"a run under {storage.where()}; the latest there: {latest(storage)}"
             )
         players |= {player.key: player for player in chosen}
     return dict(section), list(players.values())
 
 
-def _all_params(section: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A game with its defaults filled in: two runs may have written them out or not."""
-    game = make_game_from(section)
-    return game.name, dict(game.params)
-
-
 def _of_run(run: Run, which: str | None) -> list[Player]:
     """The champion of a run, or the generations that were asked for."""
-    done = run.complete()
     if which is None:
-        champion = run.champion(max(done, default=0))
-        assert champion.path is not None
-        generation = int(champion.path.split("/generations/")[1][:4])
-        return [Player(f"{run.name}/{generation}", champion)]
-    wanted = done
+        which = str(run.champion_generation())
+    wanted = run.complete()
     many = _MANY.fullmatch(which)
     if many:
         first, last, step = int(many[1]), int(many[2]), int(many[3] or 1)
@@ -437,28 +470,35 @@ def _of_run(run: Run, which: str | None) -> list[Player]:
     return [Player(f"{run.name}/{each}", run.policy(each)) for each in wanted]
 
 
-def _joined(parts: Sequence[Results | None]) -> Results:
+def _label_of(key: str) -> str:
+    """What tables call the player of a key: `Player.label`."""
+    found = _SAVED.fullmatch(key)
+    return f"{found['run']}/{int(found['generation'])}" if found else key
+
+
+def _joined(parts: Sequence[Results]) -> Results:
     return Results(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in league.RESULTS)
     )
 
 
-def _seatings(match: Match, results: Results) -> np.ndarray:
-    """int8 [G, P], index into the match's players of who sat in each seat."""
+def _seatings(match: Played) -> np.ndarray:
+    """int8 [G, P], index into the match's players of who sat in each seat. Parts are whole sets of
+    seatings, so it is the same where one is missing in between."""
     seats = league.table_seats if match.mixed else league.match_seats
-    return seats(0, len(results.plies), results.returns.shape[1])[0]
+    return seats(0, len(match.results.plies), match.results.returns.shape[1])[0]
 
 
-def match_outcomes(match: Match, results: Results) -> list[ratings.Outcome]:
+def match_outcomes(match: Played) -> list[ratings.Outcome]:
     """The games of a match for `ratings.fit`; of a seating, as many count as are distinct."""
-    seatings, places = _seatings(match, results), league.places_of(results.returns)
-    labels = [player.label for player in match.players]
+    results = match.results
+    seatings, places = _seatings(match), league.places_of(results.returns)
     found = []
     for seating in np.unique(seatings, axis=0):
         here = (seatings == seating).all(1)
         share = len(np.unique(results.hashes[here])) / here.sum()
         ends, counts = np.unique(places[here], axis=0, return_counts=True)
-        names = tuple(labels[each] for each in seating)
+        names = tuple(match.labels[each] for each in seating)
         found += [
             ratings.Outcome(names, tuple(end.tolist()), int(n), float(n * share))
             for end, n in zip(ends, counts, strict=True)
@@ -466,15 +506,15 @@ def match_outcomes(match: Match, results: Results) -> list[ratings.Outcome]:
     return found
 
 
-def score_rows(game: Game, matches: list[Match], results: list[Results]) -> list[dict[str, Any]]:
+def score_rows(game: Game, matches: list[Played]) -> list[dict[str, Any]]:
     """Every player against every other, from both sides.
 
     Of matches against copies the numbers of `league.summarise_match`; at mixed tables a win is a
     better place than the opponent's, and games at different tables are added up.
     """
     total: dict[tuple[str, str], np.ndarray] = {}  # wins, draws, losses, distinct games
-    for match, played in zip(matches, results, strict=True):
-        labels = [player.label for player in match.players]
+    for match in matches:
+        labels, played = match.labels, match.results
         if not match.mixed:
             row = league.summarise_match(game, labels[1], labels[1], played)
             counts = np.array([row[key] for key in ("wins", "draws", "losses", "distinct_games")])
@@ -482,7 +522,7 @@ def score_rows(game: Game, matches: list[Match], results: list[Results]) -> list
             if game.num_players == 2:
                 total[labels[1], labels[0]] = counts[[2, 1, 0, 3]]
             continue
-        seatings = _seatings(match, played)
+        seatings = _seatings(match)
         seats = np.argsort(seatings, axis=1)  # where each player sat
         places = np.take_along_axis(league.places_of(played.returns), seats, 1)
         which = np.unique(seatings, axis=0, return_inverse=True)[1].astype(np.uint64)

@@ -204,7 +204,8 @@ def from_parquet(game: Game, data: bytes, path: str) -> Shard:
             schema(game.state_dtype.itemsize, game.hierarchy is not None)
         ):
             raise ShardError(f"{path} has other columns than docs/traces.md", path)
-        table = file.read()
+        # By this thread alone: pyarrow's own ones may bring the process down when it ends.
+        table = file.read(use_threads=False)
         if stored["digest"] != _digest(stored):
             raise ShardError(
                 f"{path} is damaged (its metadata has changed); delete it and resume the run, "

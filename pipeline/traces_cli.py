@@ -21,6 +21,7 @@ from pipeline.config import make_game_from
 from pipeline.errors import ShardError, UserError
 from pipeline.progress import Progress
 from pipeline.run import Run
+from pipeline.storage import reason
 from pipeline.streams import Streams, game_keys
 
 
@@ -130,13 +131,10 @@ def show(run: Run, generation: int, number: int) -> str:
         UserError: there is no such game.
     """
     game = make_game_from(run.config.game)
-    for path, shard in _shards(run, game, generation):
-        first = shard.metadata["first_game"]
-        if first <= number < first + shard.metadata["games"]:
-            traces.check(game, shard, _keys(shard), path)
-            return _transcript(game, shard, number)
-    games = run.config.selfplay.games
-    raise UserError(f"generation {generation} has games 0..{games - 1}, not {number}")
+    entry = run.shard_of_game(generation, number)
+    shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
+    traces.check(game, shard, _keys(shard), run.storage.where(entry["path"]))
+    return _transcript(game, shard, number)
 
 
 def _transcript(game: Game, shard: traces.Shard, number: int) -> str:
@@ -198,7 +196,7 @@ def export(run: Run, generations: list[int], out: Path) -> str:
                 writer.write_table(table)
                 rows += len(table)
     except OSError as error:
-        raise UserError(f"cannot write {out}: {error}") from error
+        raise UserError(f"cannot write {out}: {reason(error)}") from error
     finally:
         if writer is not None:
             writer.close()

@@ -53,8 +53,9 @@ def train(config: Config, parent: str | None = None) -> dict[str, Any]:
                     print(f"warning: {where} is missing; it is played again", file=sys.stderr)
                     loop.replay(path, len(done), [])
                 if not done:
-                    loop.begin()
+                    record = loop.begin()
                     tracker.wake()
+                    print(_line(record, config.generations), flush=True)
                 for generation in range(max(1, len(done)), config.generations + 1):
                     record = loop.generation(generation)
                     tracker.wake()
@@ -92,11 +93,13 @@ class Loop:
             self.run.storage.root, config.game_name, config.game_params, config.seed, code_version()
         )
 
-    def begin(self) -> None:
-        """Generation 0: the policy that the run starts from, measured but not trained."""
+    def begin(self) -> dict:
+        """Generation 0: the policy that the run starts from, measured but not trained. Returns its
+        numbers."""
         source, report = self.backend.learn(self._fit_task(0, (), None))
         record = self._record(0, source, source, report, {"learner": report["seconds"]}, [])
         self.run.finish(0, _manifest(source, source, []), record)
+        return record
 
     def generation(self, generation: int) -> dict:
         """Self-play, learn, gate, evaluate. Returns the numbers of the generation."""
@@ -430,7 +433,7 @@ def _line(record: dict, generations: int) -> str:
             parts.append(f"kept {solution['weak_contested']:.0%}")
     if record.get("gate"):
         parts.append(f"gate {league.gate_words(record['gate'])}")
-    if play["games_per_second"]:
+    if play and play["games_per_second"]:
         parts.append(f"{play['games_per_second']:,.0f} games/s")
     parts.append(f"{sum(record['seconds'].values()):.1f} s")
     return "  ".join(parts)

@@ -21,6 +21,7 @@ from pipeline.m5.explain import importance, number, routed, tree_to_text
 from pipeline.policies.hierarchical import HierarchicalPolicy
 from pipeline.policies.store import load_policy
 from pipeline.run import Run
+from pipeline.storage import reason
 from pipeline.tree_pages import generation_pages, read_policy
 from pipeline.tree_reader import TreeReader
 
@@ -235,33 +236,26 @@ def recorded(
     Raises:
         UserError: no such game, or no decision at that ply.
     """
-    for entry in run.manifest(generation)["shards"]:
-        shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
-        first = shard.metadata["first_game"]
-        if not first <= number < first + shard.metadata["games"]:
-            continue
-        mine = np.flatnonzero(shard.traces.game == number)
-        plies = shard.traces.ply[mine]
-        if ply not in plies:
-            raise UserError(
-                f"game {number} of generation {generation} has decisions at plies "
-                f"{', '.join(map(str, plies))}, not at {ply}"
-            )
-        at = mine[plies == ply]
-        columns = (shard.traces.behaviour[at[0]], shard.traces.low_action[at[0]])
-        row = {
-            name: int(value)
-            for name, value in zip(("behaviour", "low_action"), columns, strict=True)
-            if value >= 0
-        }
-        who = shard.metadata["policies"][int(shard.traces.policy[at[0]])]
-        if who[:1] == "g" and who[1:5].isdecimal():
-            row["generation"] = int(who[1:5])
-        return shard.traces.state.take(at), row
-    raise UserError(
-        f"generation {generation} of run {run.name} has no game {number}; it has games "
-        f"0..{run.config.selfplay.games - 1}, and generation 0 none"
-    )
+    entry = run.shard_of_game(generation, number)
+    shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
+    mine = np.flatnonzero(shard.traces.game == number)
+    plies = shard.traces.ply[mine]
+    if ply not in plies:
+        raise UserError(
+            f"game {number} of generation {generation} has decisions at plies "
+            f"{', '.join(map(str, plies))}, not at {ply}"
+        )
+    at = mine[plies == ply]
+    columns = (shard.traces.behaviour[at[0]], shard.traces.low_action[at[0]])
+    row = {
+        name: int(value)
+        for name, value in zip(("behaviour", "low_action"), columns, strict=True)
+        if value >= 0
+    }
+    who = shard.metadata["policies"][int(shard.traces.policy[at[0]])]
+    if who[:1] == "g" and who[1:5].isdecimal():
+        row["generation"] = int(who[1:5])
+    return shard.traces.state.take(at), row
 
 
 def write_pages(run: Run, generation: int, folder: Path) -> str:
@@ -271,5 +265,5 @@ def write_pages(run: Run, generation: int, folder: Path) -> str:
         for name, data in generation_pages(run, generation).items():
             (folder / name).write_bytes(data)
     except OSError as error:
-        raise UserError(f"cannot write {folder}: {error}") from error
+        raise UserError(f"cannot write {folder}: {reason(error)}") from error
     return str(folder / "index.html")

@@ -56,6 +56,9 @@ class Scripted:
         return Decisions(actions, unknown, unknown, np.zeros(rows, np.bool_))
 
 
+GENERAL = ("random", "win_or_random")  # play any game
+
+
 def baseline(name: str, game: Game) -> Policy:
     """The policy of that name.
 
@@ -79,10 +82,10 @@ def baseline(name: str, game: Game) -> Policy:
 def baseline_names(game: Game) -> list[str]:
     """All that may be named."""
     own = _BY_BEHAVIOURS if game.hierarchy is not None else ()
-    return ["random", "win_or_random", *game.scripted, *own]
+    return [*GENERAL, *game.scripted, *own]
 
 
 def default_baselines(game: Game) -> list[str]:
     """Those that evaluations play against unless told otherwise: none that is slow."""
-    own = baseline_names(game)[2:] if game.baselines is None else game.baselines
-    return ["random", "win_or_random", *own]
+    own = baseline_names(game)[len(GENERAL) :] if game.baselines is None else game.baselines
+    return [*GENERAL, *own]

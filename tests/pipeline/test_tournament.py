@@ -3,7 +3,10 @@
 import dataclasses
 import io
 import json
+import os
+import shutil
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +19,9 @@ from small_runs import small_config
 import games
 from pipeline import tournament
 from pipeline.backend import Serial
+from pipeline.config import checked
 from pipeline.errors import UserError
+from pipeline.run import Run
 from pipeline.tournament import Tournament, TournamentConfig
 from pipeline.train import train
 
@@ -47,7 +52,8 @@ def cup(root, compose):
             *overrides,
             name="tournament",
         )
-        return Tournament(tournament._checked(OmegaConf.create(composed)))
+        config = checked(TournamentConfig, OmegaConf.create(composed), "players")
+        return Tournament(config)
 
     return make
 
@@ -146,8 +152,63 @@ def test_more_games_keep_those_that_were_played(cup, root, capsys):
     assert {n: d for n, d in longer.items() if n != "settings.json"} == {
         n: d for n, d in straight.items() if n != "settings.json"
     }
+    before = files(root, "longer")
     cup("longer", ["random", "one"], "games=100").play()
     assert "0 games to play" in capsys.readouterr().out
+    assert files(root, "longer") == before
+
+
+def test_the_standings_are_of_all_that_was_ever_played(cup, root, capsys):
+    """Also of players that are not named any more, who keep their names and all their games."""
+    cup("fewer", ["random", "one/all"]).play()
+    before = files(root, "fewer")
+    text = cup("fewer", ["one/3", "one/1"], "games=20").play()
+    assert files(root, "fewer") == before
+    assert before["standings.txt"].decode().strip() in text
+    assert "0 games to play; 3 more players have played before" in capsys.readouterr().out
+    # Whoever joins meets only those who are named with him; nobody else's score changes.
+    cup("fewer", ["two/0", "one/1"]).play()
+    found = json.loads((root / "tournaments/fewer/ratings.json").read_text())
+    assert {each["player"]: each["games"] for each in found["players"]} == {
+        "random": 4 * 40,
+        "one/0": 4 * 40,
+        "one/1": 5 * 40,
+        "one/2": 4 * 40,
+        "one/3": 4 * 40,
+        "two/0": 40,
+    }
+    old = {(r["player"], r["opponent"]): r for r in json.loads(before["ratings.json"])["matrix"]}
+    new = {(r["player"], r["opponent"]): r for r in found["matrix"]}
+    assert len(new) == len(old) + 2 and all(new[pair] == row for pair, row in old.items())
+
+
+def test_a_policy_that_was_trained_anew_does_not_take_the_name_of_the_old_one(cup, tmp_path):
+    train(small_config(tmp_path, "mine", generations=1, evaluation__every=9))
+    cup("anew", ["random", "mine/1"], where=tmp_path).play()
+    old = Run.open(str(tmp_path), "mine").policy(1).name
+    shutil.rmtree(tmp_path / "mine")
+    train(small_config(tmp_path, "mine", generations=1, evaluation__every=9, seed=6))
+    cup("anew", ["random", "mine/1"], where=tmp_path).play()
+    found = json.loads((tmp_path / "tournaments/anew/ratings.json").read_text())
+    games = {each["player"]: each["games"] for each in found["players"]}
+    assert games == {"random": 80, "mine/1": 40, f"mine.{old}": 40}
+    assert old != Run.open(str(tmp_path), "mine").policy(1).name
+
+
+def test_temporary_files_of_killed_processes_are_removed(cup, root):
+    """Those that are young may be of somebody who writes now."""
+    cup("killed", ["random", "one"]).play()
+    before = files(root, "killed")
+    part = next(name for name in before if name.startswith("games/"))
+    folder = (root / "tournaments/killed" / part).parent
+    old, young = (folder / f".000000.parquet.{digit * 32}" for digit in "ab")
+    for each in (old, young):
+        each.write_bytes(b"half")
+    os.utime(old, (0, time.time() - 2 * 3600))
+    cup("killed", ["random", "one"]).play()
+    assert not old.exists() and young.exists()
+    young.unlink()
+    assert files(root, "killed") == before
 
 
 def test_any_order_of_results_gives_the_same(cup, root, monkeypatch):
@@ -171,8 +232,16 @@ def test_any_order_of_results_gives_the_same(cup, root, monkeypatch):
     [
         (["random", "nobody"], ["+game.name=sumto"], "'nobody' is neither a baseline"),
         (["random", "nobody/3"], [], "there is no run 'nobody'"),
+        (["random", "fats"], [], "there is no run 'fats' under"),
+        (["random", "fats"], [], "the latest there: far, one, two; if it is a baseline of a game"),
+        (["random", "one", "fats"], [], "nor a run under"),
         (["random", "win_or_random"], [], "say which game they play, as in game=sumto100"),
-        (["one", "far"], [], "a tournament is of one game"),
+        (
+            ["one", "far"],
+            [],
+            "run far plays sumto (target 30, max_step 4), not sumto (target 20, max_step 4); a "
+            "tournament is of one game",
+        ),
         (["one"], [], "2 different players are needed, got one/3"),
         (["one", "one/3"], [], "2 different players are needed, got one/3"),
         (["one/7", "random"], [], "generation 7 of run one is not complete"),
