@@ -7,7 +7,8 @@ is missing from every record returns None. G is the number of generations.
 Most draw with matplotlib on an Agg canvas, 60 to 120 ms of CPU each. `value_bars` is called once
 per generation inside the training loop, and so draws its rectangles with PIL, in 6 ms.
 
-Colours: M. Okabe and K. Ito, "Color Universal Design" (2008), told apart by colour-blind readers.
+Colours: M. Okabe and K. Ito, "Color Universal Design" (2008), told apart by colour-blind readers;
+where these do not suffice, more from P. Tol, "Colour Schemes" (2021).
 """
 
 import io
@@ -34,9 +35,12 @@ BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK, GREY, PALE = "#CC79A7", "#56B4E9", "#222222", "#777777", "#DDDDDD"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, BLACK)
 MARKERS = "osD^vPX"
+# Of opponents; the policy itself is blue. The last are wine, olive, indigo, sand and magenta.
+OPPONENTS = (*SERIES[1:], "#882255", "#999933", "#332288", "#DDCC77", "#EE3377")
 PHASES = {"selfplay": BLUE, "learner": ORANGE, "gate": PURPLE, "evaluation": GREEN}
 ANCESTORS = "ancestors (pooled)"
 _DASHED, _DOTTED = (0, (2.0, 1.5)), (0, (1.0, 1.5))
+_NAMED = 7  # generations that a legend names; of more, evenly chosen ones
 MAX_BARS = 1000  # of positions with known values; of more, the last ones are drawn
 
 Record = Mapping[str, Any]
@@ -61,6 +65,24 @@ def by_opponent(record: Record) -> dict[str, Mapping]:
     found = {row["opponent"]: row for row in rows if row["opponent"] != "ancestor"}
     ancestors = [row for row in rows if row["opponent"] == "ancestor"]
     return {**found, ANCESTORS: pooled(ancestors)} if ancestors else found
+
+
+def _opponent_looks(records: Sequence[Record], others: Iterable[str] = ()) -> dict[str, dict]:
+    """How lines of each opponent look, in every figure of a run alike: baselines in the order of
+    the evaluation, who learned behind them, then `others` who are not among them. Colours come
+    again in dots."""
+    names = dict.fromkeys(name for record in records for name in by_opponent(record))
+    learned = [name for name in ("predecessor", ANCESTORS) if name in names]
+    order = [name for name in names if name not in learned] + learned
+    order += [name for name in others if name not in names]
+    return {
+        name: {
+            "color": OPPONENTS[i % len(OPPONENTS)],
+            "marker": MARKERS[(i + 1) % len(MARKERS)],
+            "linestyle": "solid" if i < len(OPPONENTS) else _DOTTED,
+        }
+        for i, name in enumerate(order)
+    }
 
 
 # Values of solved positions.
@@ -246,19 +268,25 @@ def loss_curves(records: Sequence[Record]) -> bytes | None:
     left.autoscale()
     _whole(left, "epoch")
     _whole(right, "generation")
-    key = [
-        Line2D([], [], color=shade(0.0), label=f"generation {first}"),
-        Line2D([], [], color=shade(1.0), label=f"generation {last}"),
-        Line2D([], [], color=GREY, label="held-out games"),
-        Line2D([], [], color=GREY, label="training games", linestyle=_DASHED),
-    ]
-    _legend(right, handles=key if last > first else key[1:])
+    named = list(curves)
+    if len(named) > _NAMED:
+        named = [named[round(each)] for each in np.linspace(0, len(named) - 1, _NAMED)]
+    _legend(
+        right,
+        handles=[
+            *(Line2D([], [], color=colour[each], label=f"generation {each}") for each in named),
+            Line2D([], [], color=GREY, label="held-out games"),
+            Line2D([], [], color=GREY, label="training games", linestyle=_DASHED),
+        ],
+    )
     return _png(figure)
 
 
 def calibration(records: Sequence[Record]) -> bytes | None:
     """Mean predicted value against the mean discounted return that followed, in bins, for the
-    newest generation; the area of a point is the number of its decisions."""
+    newest generation; the area of a point is the number of its decisions. The mean gap is the
+    expected calibration error: the distance of the two, weighted by decisions (C. Guo et al., "On
+    Calibration of Modern Neural Networks", 2017)."""
     measured = [record for record in records if record["learner"].get("calibration")]
     if not measured:
         return None
@@ -281,7 +309,10 @@ def calibration(records: Sequence[Record]) -> bytes | None:
     axes.set_xlim(-reach, reach)
     axes.set_ylim(-reach, reach)
     axes.set_xlabel("mean predicted value", fontsize=9)
-    note = f"area: decisions in the bin, {_range(n)}\nline: predicted = returned"
+    note = (
+        f"area: decisions in the bin, {_range(n)}\nline: predicted = returned\n"
+        "gap: |predicted − returned|, mean over the decisions"
+    )
     axes.text(0.98, 0.03, note, transform=axes.transAxes, ha="right", fontsize=8, color=BLACK)
     return _png(figure)
 
@@ -521,11 +552,14 @@ def rating_curve(records: Sequence[Record]) -> bytes | None:
     axes.fill_between(at, low, high, color=BLUE, alpha=0.25, linewidth=0)
     _line(axes, at, middle, 0, f"policy of a generation\nn = {_range(games)} games")
     baselines = [each for each in known if each["player"] not in generation]
-    for i, each in enumerate(baselines, 1):
+    looks = _opponent_looks(records, [each["player"] for each in baselines])
+    for each in baselines:
         label = f"{each['player']} {each['rating']:.0f}"
         if each["player"] != anchor:
             label += f"\n{each['low']:.0f} to {each['high']:.0f}, n = {each['games']:,}"
-        colour, dash = SERIES[i % len(SERIES)], _DASHED if i < len(SERIES) else _DOTTED
+        look = looks[each["player"]]
+        dash = _DASHED if look["linestyle"] == "solid" else _DOTTED
+        colour = look["color"]
         axes.axhline(each["rating"], color=colour, linestyle=dash, linewidth=1.4, label=label)
     _whole(axes, "generation")
     _legend(axes)
@@ -756,9 +790,10 @@ def game_lengths(records: Sequence[Record]) -> bytes | None:
         _line(axes, at, mean, 0, f"self-play, mean\nn = {_range(games)} games")
         longest = _column(played, "selfplay", "longest")
         _line(axes, at, longest, 0, "self-play, longest", linestyle=_DOTTED)
-    for i, (opponent, entries) in enumerate(rows.items(), 1):
+    looks = _opponent_looks(records)
+    for opponent, entries in rows.items():
         x, y = np.array(entries, float).T
-        _line(axes, x, y, i, f"against {opponent}")
+        _line(axes, x, y, 0, f"against {opponent}", **looks[opponent])
     axes.set_ylim(bottom=0.0)
     _whole(axes, "generation")
     _legend(axes)
@@ -896,17 +931,12 @@ def _legend(axes: Axes, **more: Any) -> None:
 def _line(axes: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **style: Any) -> None:
     """The `index`-th series: x and y float [G], gaps where y is NaN. Colours come again, in
     dashes."""
-    style = {"linestyle": "solid" if index < len(SERIES) else _DASHED, **style}
-    axes.plot(
-        x,
-        y,
-        color=SERIES[index % len(SERIES)],
-        marker=MARKERS[index % len(MARKERS)],
-        markersize=_dot(x),
-        linewidth=1.4,
-        label=label,
-        **style,
-    )
+    look = {
+        "color": SERIES[index % len(SERIES)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": "solid" if index < len(SERIES) else _DASHED,
+    }
+    axes.plot(x, y, markersize=_dot(x), linewidth=1.4, label=label, **{**look, **style})
 
 
 def _dot(x: Sized) -> float:

@@ -34,7 +34,9 @@ _FIGURES = {  # file stem -> what it shows, for readers and for those who cannot
     "loss": "Loss over the epochs, a line per generation, and loss of the policy of each "
     "generation, on training and on held-out games.",
     "calibration": "Mean predicted value against the mean discounted return that followed, in "
-    "bins, for the newest generation.",
+    "bins, for the newest generation. The mean gap is how far the two lie apart, averaged over the "
+    "decisions, in returns (a win is 1): 0 if predictions come true on average. Returns are those "
+    "of self-play, exploration included.",
     "trees": "Leaves and depth of each action's trees, and their error on held-out games and on "
     "held-out rows of games that taught, over the generations.",
     "openings": "Share of every first action of the champion when it does not explore, and their "

@@ -1,9 +1,13 @@
 """The command line as a person meets it: real processes, real files."""
 
+import socket
 import subprocess
 import sys
 
 import pytest
+from hydra.core.global_hydra import GlobalHydra
+
+from pipeline import cli
 
 SMALL = [
     "game.target=20",
@@ -35,7 +39,9 @@ def folder(tmp_path_factory):
 def test_training_prints_a_line_per_generation_and_writes_only_under_the_root(folder):
     again = selfplay(folder, "train", "run=two", *SMALL)
     assert again.stdout.splitlines()[0].startswith("run two starts: sumto")
-    assert sum("generation   " in line for line in again.stdout.splitlines()) == 2
+    lines = [line for line in again.stdout.splitlines() if line.startswith("generation ")]
+    assert [line.split()[1] for line in lines] == ["0/2", "1/2", "2/2"]
+    assert "win_or_random" in lines[0] and lines[0].endswith(" s")
     assert "Traceback" not in again.stderr
     assert [path.name for path in folder.iterdir()] == ["runs"]
 
@@ -168,21 +174,24 @@ def test_runs_are_listed_and_shown(folder):
 
 
 def test_evaluate_plays_baselines_generations_and_other_runs(folder):
-    done = selfplay(
-        folder,
-        "evaluate",
-        "run=one",
-        "against=[random,1,two:2]",
-        "games=40",
-        "cluster=serial",
-    )
+    command = ["evaluate", "run=one", "games=40", "cluster=serial"]
+    done = selfplay(folder, *command, "against=[random,1,two/2,two:1,two]")
     assert done.returncode == 0, done.stderr
-    rows = [line.split() for line in done.stdout.splitlines()[2:]]
-    assert [(row[0], row[1]) for row in rows] == [("random", "40"), ("1", "40"), ("two:2", "40")]
+    first, head, *lines = done.stdout.splitlines()
+    assert first.startswith("one/2 (g0002-")  # no gate: the champion is the newest
+    rows = [line.split() for line in lines[:5]]
+    names = ["random", "one/1", "two/2", "two/1", "two/2"]
+    assert [(row[0], row[1]) for row in rows] == [(name, "40") for name in names]
     for row in rows:
         assert sum(int(count) for count in row[3:6]) == 40
-    bad = selfplay(folder, "evaluate", "run=one", "against=[nobody]", "cluster=serial")
-    assert bad.returncode == 2 and "neither a baseline" in bad.stderr
+    assert head.endswith("result kept")
+    assert lines[5].startswith("result kept: of the decisions in which not every action keeps")
+
+
+def test_evaluate_takes_one_name_for_a_list_and_a_generation_as_elsewhere(folder):
+    done = selfplay(folder, "evaluate", "run=one/1", "against=one", "games=40", "cluster=serial")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("one/1 (g0001-") and "\none/2 " in done.stdout
 
 
 def test_a_tournament_of_runs_and_baselines(folder):
@@ -194,8 +203,77 @@ def test_a_tournament_of_runs_and_baselines(folder):
     again = selfplay(folder, *command, "games=20")
     assert "0 games to play" in again.stdout
     assert again.stdout.splitlines()[2:] == done.stdout.splitlines()[2:]
-    bad = selfplay(folder, "tournament", "name=cup", "players=[nobody]", "cluster=serial")
-    assert bad.returncode == 2 and bad.stderr.startswith("error: players: none of them is a run")
+
+
+@pytest.fixture
+def refusal(folder, monkeypatch, capsys):
+    """A function: arguments of a command that is refused, run in this process -> its sentence."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+
+    def refusal(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["selfplay", *arguments])
+        GlobalHydra.instance().clear()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        assert ended.value.code == 2 and said.out == ""
+        [line] = said.err.splitlines()
+        return line
+
+    return refusal
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("evaluate", "run is missing; give it a value, as in run=..."),
+        (
+            "evaluate one",
+            "cannot read 'one': selfplay evaluate takes key=value; did you mean run=one?",
+        ),
+        ("evaluate --run one", "did you mean run=one?"),
+        ("evaluate --root there run=one", "there is no option --root: selfplay evaluate takes"),
+        ("tournament cup players=random", "did you mean name=cup?"),
+        ("train one", "did you mean run=one?"),
+        (
+            "train --seed=3",
+            "there is no option --seed=3: selfplay train takes key=value; write seed=3",
+        ),
+        ("play run=one", "did you mean --run one?"),
+        ("traces show run=one", "selfplay traces takes no key=value; write one"),
+        ("runs list root=runs", "selfplay runs takes no key=value; write --root runs"),
+        ("evaluate run=one/x", "expected a run, or a run and its generation as in mine/7"),
+        ("evaluate run=one/1 generation=2", "got 'one/1' and generation=2"),
+        ("evaluate run=one/9", "generation 9 of run one is not complete; complete are 0..2"),
+        ("evaluate run=one against=nobody", "against: 'nobody' is neither a baseline (random,"),
+        ("evaluate run=one against=nobody", "there is no run 'nobody' under"),
+        ("evaluate run=one against=random,perfect", "as in 'against=[random,perfect]'"),
+        ("tournament name=cup players=[random,fats]", "there is no run 'fats' under"),
+        ("tournament name=cup players=random", "none of them is a run, so say which game"),
+        ("tournament name=cup", "players is missing"),
+        ("traces show one --generation 2 --game 17000", "has games 0..99, not 17000"),
+        (
+            "traces export one --out none/a.csv",
+            "cannot write none/a.csv: No such file or directory",
+        ),
+        ("traces export one --out none/a.parquet", "none/a.parquet: No such file or directory"),
+    ],
+)
+def test_what_is_written_wrongly_is_told_with_what_was_meant(refusal, command, sentence):
+    line = refusal(*command.split())
+    assert line.startswith("error: ") and sentence in line
+
+
+def test_a_port_that_is_taken_is_told_before_the_server_starts(refusal, tmp_path):
+    (tmp_path / "mlflow.db").touch()
+    where = ["ui", "--root", str(tmp_path)]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refusal(*where, "--port", str(port))
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another" in line
+    assert "--port must be in 1..65535, got 70000" in refusal(*where, "--port", "70000")
+    assert "cannot listen on no.such.host:5" in refusal(*where, "--host", "no.such.host")
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's libraries

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -333,7 +334,16 @@ def test_loss_curves_have_a_line_per_generation_and_part(drawn):
         (0.5, 0.25, 0.5 / 3),
         (0.6, 0.3, 0.6 / 3),
     }
-    assert "generation 1\ngeneration 3\nheld-out games" in words(right)
+    assert "generation 1\ngeneration 2\ngeneration 3\nheld-out games" in words(right)
+
+
+@pytest.mark.parametrize(
+    ("last", "named"), [(1, [1]), (7, range(1, 8)), (25, [1, 5, 9, 13, 17, 21, 25])]
+)
+def test_of_many_generations_the_key_of_the_loss_names_some(drawn, last, named):
+    figures.loss_curves([record(each) for each in range(1, last + 1)])
+    said = re.findall(r"generation (\d+)\n", words(drawn[0].axes[1]))
+    assert said == [str(each) for each in named]
 
 
 def test_calibration_is_that_of_the_newest_generation(drawn):
@@ -443,12 +453,39 @@ def test_among_three_players_equals_score_a_third(drawn):
         assert [list(line.get_ydata()) for line in across] == [[1 / 3, 1 / 3]]
 
 
-def test_beyond_seven_opponents_lines_differ_by_dashes(drawn):
-    line = record(1, evaluation=[match(f"player {each}", each) for each in range(8)])
+def test_every_opponent_has_a_colour_of_its_own_and_the_same_in_every_figure(drawn):
+    """Ten baselines, as Risk has, and the predecessor, whom generation 0 does not meet."""
+    names = [f"player {each}" for each in range(9)] + ["random"]
+    baselines = [match(name, 3 * each) for each, name in enumerate(names)]
+    records = [
+        record(0, evaluation=baselines),
+        record(1, evaluation=[match("predecessor", 20), *baselines]),
+    ]
+    records[1]["ratings"]["players"] += [
+        {"player": name, "rating": 10.0, "low": 0.0, "high": 20.0, "games": 40}
+        for name in names[:-1]
+    ]
+    figures.game_lengths(records)
+    figures.rating_curve(records)
+    lengths, ratings = (figure.axes[0].lines for figure in drawn)
+    against = {
+        each.get_label().removeprefix("against "): each.get_color()
+        for each in lengths
+        if each.get_label().startswith("against ")
+    }
+    assert set(against) == {*names, "predecessor"}
+    assert len({figures.BLUE, *against.values()}) == 12
+    for name in names:
+        [line] = [each for each in ratings if each.get_label().startswith(f"{name} ")]
+        assert line.get_color() == against[name]
+
+
+def test_beyond_eleven_opponents_lines_differ_by_dots(drawn):
+    line = record(1, evaluation=[match(f"player {each}", each) for each in range(12)])
     figures.game_lengths([line])
     own, *others = [each for each in drawn[0].axes[0].lines if "longest" not in each.get_label()]
     looks = {(each.get_color(), each.get_linestyle()) for each in (own, *others)}
-    assert len(looks) == 9
+    assert len(looks) == 13
 
 
 def test_seats_are_told_apart_against_earlier_generations_and_baselines(drawn):

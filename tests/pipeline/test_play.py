@@ -162,6 +162,8 @@ def test_the_run_gives_advice_on_games_of_others(runs, typed):
         ([], "which game? Name one, as in game=connect_four, or a run"),
         (["--seats", "me,random"], "which game?"),
         (["--run", "nobody"], "there is no run 'nobody' under"),
+        (["run=small"], "cannot read 'run=small'; expected game=... or game.<parameter>=..., and"),
+        (["run=small"], "did you mean --run small?"),
         (["learner.epochs=3"], "cannot read 'learner.epochs=3'; expected game="),
         (["game=sumto100", "game.target=0"], "target of game sumto must be larger"),
         (["game=sumto100", "--seats", "me"], "sumto has 2 seats, got 1: me"),
@@ -220,8 +222,21 @@ def test_exact_scores_are_shown_where_the_game_can_solve_the_position(solved, ca
     rows = re.findall(r"^  (\+\d) +(\w+) \(([+-]\d+)\)$", out, re.M)
     assert rows == [("+3", "wins", "+99"), ("+1", "loses", "-98"), ("+2", "loses", "-98")]
     assert "  +3  (exact: wins (+99))" in out
+    lost = at(solved, "8", capsys, monkeypatch, ["hint"])  # any step leads to a loss in two plies
+    assert "  +1 or +2 or +3  (exact: loses (-98))" in lost
     early = at(solved, "4", capsys, monkeypatch, ["values"])
     assert "nobody here knows values" in early
+
+
+def test_a_hint_among_equals_is_what_the_next_column_likes_best(runs, typed):
+    """From 10 of SumTo20 every step loses alike (multiples of 5 lose for whoever moves there), so
+    the run's own values decide, as they do in the order of `values`."""
+    out = typed(["values", "hint"], "--run", "small/1", "--root", runs, "--position", "10")
+    rows = re.findall(r"^  (\+\d) +(\w+ \([+-]\d+\)) +([+-]\d\.\d{3})$", out, re.M)
+    assert len(rows) == 4 and len({exact for _, exact, _ in rows}) == 1
+    first, exact, value = rows[0]
+    assert float(value) == max(float(each) for _, _, each in rows)
+    assert f"  {first}  (exact: {exact}, small/1: {value})" in out
 
 
 # Words for actions.
@@ -278,6 +293,8 @@ def test_an_action_is_found_by_text_number_or_what_fits_it_alone(text, action):
         ("city 3", ALL, "there is no action 'city 3'"),
         ("!", ALL, "there is no action '!'"),
         ("#-1", ALL, "there is no action '#-1'"),
+        ("-2", ALL, "there is no action '-2'"),  # and neither road 2 nor +2
+        ("road -2", ALL, "there is no action 'road -2'"),
     ],
 )
 def test_what_means_none_or_several_is_told(text, legal, sentence):
@@ -310,7 +327,7 @@ def test_hundreds_of_actions_are_listed_by_group_within_the_width():
 def test_a_game_is_saved_and_gone_on_with(tmp_path, typed):
     file = tmp_path / "my game.json"
     first = typed(["2", f"save {file}", "quit"], *SUMTO12, "--seats", "me,random", "--seed", "9")
-    assert f"--load '{file}'" in first
+    assert f"go on with: selfplay play --load '{file}'\n" in first
     again = typed(["save"], "--load", str(file))
     assert "seed 9, game 0" in again and "save needs the name of a file" in again
     assert re.findall(r"sum \d+ .*", again)[-1] == re.findall(r"sum \d+ .*", first)[-1]
@@ -323,6 +340,22 @@ def test_a_game_is_saved_and_gone_on_with(tmp_path, typed):
     damaged = typed([f"load {file}", "3"], "game=connect_four", "--seats", "me,me")
     assert f"cannot load {file}: ply 0 of the saved game is not what the rules" in damaged
     assert ". . . X . . ." in damaged  # the game at hand goes on
+
+
+def test_the_command_to_go_on_names_what_it_needs(tmp_path, runs, typed):
+    """The root that has the policies, and the run that gives advice."""
+    lines = [f"save {tmp_path}/a.json", "quit"]
+    out = typed(lines, "--run", "small/1", "--root", runs, "--seats", "me,small/2")
+    [command] = re.findall(r"go on with: selfplay play (.*)", out)
+    assert command == f"--load {tmp_path}/a.json --run small/1 --root {runs}"
+    again = typed(["values"], *command.split())
+    assert "player 1 (small/2)" in again and re.search(r"exact +small/1 +small/2$", again, re.M)
+
+
+def test_a_board_has_no_column_before_the_first(typed):
+    out = typed(["-1", "c -1", "1"], "game=connect_four", "--seats", "me,me")
+    assert "there is no action '-1'" in out and "there is no action 'c -1'" in out
+    assert out.count(". X . . . . .") == 1
 
 
 def test_only_saved_games_are_written_over(tmp_path, typed):

@@ -132,6 +132,32 @@ def test_a_manifest_that_is_not_there_is_told(started):
         Run(started.storage, "other", started.config).manifest(0)
 
 
+def test_the_champion_is_known_by_its_generation(config):
+    """Promoted in generations 0 and 2, kept in 3."""
+    with Run.start(config) as run:
+        with pytest.raises(RunError, match="run run has no complete generation yet"):
+            run.champion_generation()
+        for generation, champion in enumerate((0, 0, 2, 2)):
+            manifest = {"policy": source(generation), "champion": source(champion), "shards": []}
+            run.finish(generation, manifest, {"generation": generation})
+            assert run.champion_generation() == champion
+
+
+def test_a_game_is_in_the_shard_that_counts_it(config):
+    with Run.start(config) as run:
+        finish(run, 0)
+        shards = [{"path": name, "games": games} for name, games in (("a", 3), ("b", 1), ("c", 2))]
+        manifest = {"policy": source(1), "champion": source(1), "shards": shards}
+        run.finish(1, manifest, {"generation": 1})
+        found = "".join(run.shard_of_game(1, number)["path"] for number in range(6))
+        assert found == "aaabcc"
+        for number in (-1, 6):
+            with pytest.raises(RunError, match=rf"of run run has games 0\.\.5, not {number}$"):
+                run.shard_of_game(1, number)
+        with pytest.raises(RunError, match="generation 0 of run run has no recorded games"):
+            run.shard_of_game(0, 0)
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b'{"policy": {"na', b"\xff\xfe\0", b"[]", b"{}", b"5"])
 def test_a_damaged_manifest_is_told(started, tmp_path, data):
     started.storage.write("run/generations/0002/manifest.json", data)

@@ -224,6 +224,11 @@ def test_a_path_that_cannot_be_is_told(tmp_path):
         storage.write("folder", b"x")
     with pytest.raises(StorageError, match=r"cannot read .*/folder: "):
         storage.read("folder")
+    # In the system's words alone, whether Python or pyarrow says it.
+    with pytest.raises(StorageError, match=r"cannot read .*/file/below: Not a directory$"):
+        storage.read("file/below")
+    with pytest.raises(StorageError, match=r"cannot write .*/folder: Is a directory; free or"):
+        storage.write("folder", b"x")
     assert everything_under(tmp_path) == ["file", "file"]
 
 

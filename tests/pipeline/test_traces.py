@@ -1,6 +1,9 @@
 """Shards: what is read is what was written, or an error names the shard and what is wrong."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -305,6 +308,22 @@ def test_a_cut_off_shard_is_refused(sumto):
 def test_what_is_no_shard_is_refused(sumto12, data):
     with pytest.raises(ShardError, match="shard is damaged"):
         traces.from_parquet(sumto12, data, "shard")
+
+
+def test_reading_starts_no_thread(sumto, tmp_path):
+    """A thread of pyarrow's pool that is alive when the process ends can abort it, which was seen
+    once in some tens of runs of `selfplay traces show`."""
+    if not os.path.isdir("/proc/self/task"):
+        pytest.skip("threads are counted by Linux")
+    (tmp_path / "shard").write_bytes(sumto.data)
+    code = (
+        "import os, pathlib, sys; from games import make_game; from pipeline import traces;"
+        "from pipeline.storage import Storage; game = make_game('sumto', target=12, max_step=3);"
+        "before = os.listdir('/proc/self/task');"
+        "shard = traces.read_shard(Storage(sys.argv[1]), game, 'shard');"
+        "assert len(shard.traces); assert os.listdir('/proc/self/task') == before"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60)
 
 
 def test_a_missing_shard_is_named(sumto12, tmp_path):
