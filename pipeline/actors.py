@@ -10,7 +10,9 @@ import collections
 import logging
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 # Read by Ray when it is imported or started. Workers would run at nice 15 and starve beside
@@ -25,6 +27,7 @@ import ray
 from pipeline.backend import Task, one_thread
 from pipeline.config import ClusterConfig
 from pipeline.errors import ClusterError
+from pipeline.work import FitTask
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +68,45 @@ _ActorFailure = (
     ray.exceptions.OutOfMemoryError,
     ray.exceptions.WorkerCrashedError,
 )
+
+
+class PlayersAsHelpers:
+    """The self-play actors, which rest while the learner works."""
+
+    def __init__(self, actors: Sequence[Any]):
+        self._actors = list(actors)
+
+    def run_all(self, tasks: Sequence[Task], threads: int) -> list[Any]:
+        """See `pipeline.learners.common.Helpers`. A task whose actor is lost is done by somebody
+        else, in the end by this process; that actor is asked no more."""
+        waiting = collections.deque(range(len(tasks)))
+        done: dict[int, Any] = {}
+
+        def here(task: Task) -> Any:
+            return task.run()
+
+        def work(run: Callable[[Task], Any]) -> None:
+            while waiting:
+                try:
+                    index = waiting.popleft()
+                except IndexError:  # somebody else was faster
+                    return
+                try:
+                    done[index] = run(tasks[index])
+                except _ActorFailure:
+                    waiting.appendleft(index)
+                    return
+                except ray.exceptions.RayTaskError as error:
+                    raise (error.cause or error) from None
+
+        there = [
+            lambda task, actor=actor: ray.get(actor.run.remote(task)) for actor in self._actors
+        ]
+        workers = [here] * threads + there
+        with ThreadPoolExecutor(len(workers)) as pool:
+            list(pool.map(work, workers))
+        work(here)
+        return [done[index] for index in range(len(tasks))]
 
 
 class RayBackend:
@@ -143,6 +185,8 @@ class RayBackend:
         yield from self._run(tasks, self._idle)
 
     def learn(self, task: Task) -> Any:
+        if self._config.helpers and isinstance(task, FitTask):
+            task = replace(task, helpers=PlayersAsHelpers(self._actors))
         return dict(self._run([task], self._idle_learner))[0]
 
     def _run(self, tasks: Sequence[Task], idle: list[Any]) -> Iterator[tuple[int, Any]]:

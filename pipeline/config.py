@@ -179,6 +179,7 @@ class ClusterConfig:
     address: str = "local"  # of Ray: "local" starts one here, "auto" joins the one around
     actors: int | None = None  # self-play actors; None: one per CPU
     learner_cpus: int = 0  # what the learner reserves; it works while self-play rests
+    helpers: bool = False  # do self-play actors, at rest then, grow trees for the learner?
     patience: float = 120.0  # seconds without any actor before giving up
 
     def __post_init__(self) -> None:

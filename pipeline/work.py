@@ -5,6 +5,7 @@ run directory alone, and leaves the same bytes there.
 """
 
 import importlib
+import inspect
 import json
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from games import Game
 from pipeline import oracles, traces
 from pipeline.config import LEARNERS
 from pipeline.league import Pool, match_seats, selfplay_seatings, table_seats
+from pipeline.learners.common import Helpers
 from pipeline.policies.base import Exploring, LearnedPolicy, Policy
 from pipeline.policies.hierarchical import ExploringHierarchy, HierarchicalPolicy
 from pipeline.policies.store import PolicySource, cached_game, cached_policy, save_policy
@@ -223,6 +225,7 @@ class FitTask:
     learner: dict[str, Any]  # the configuration of the learner
     shards: tuple[tuple[int, str, str], ...]  # (generation, path, SHA-256), oldest first
     previous: PolicySource | None  # None: make the policy that a run starts from
+    helpers: Helpers | None = None  # the backend's, for learners that can use them
 
     def run(self) -> tuple[PolicySource, dict]:
         """The saved policy and the learner's report (docs/architecture.md, metrics.jsonl).
@@ -241,7 +244,9 @@ class FitTask:
         else:
             window = traces.read_window(storage, game, self.shards, config.window_rows)
             previous = cached_policy(self.setting.root, self.previous, game)
-            policy, report = learner.fit(game, window, previous, config, seed)
+            helped = "helpers" in inspect.signature(learner.fit).parameters
+            more = {"helpers": self.helpers} if helped else {}
+            policy, report = learner.fit(game, window, previous, config, seed, **more)
             report["rows"] = len(window)
             report["duplicate_states"] = traces.duplicate_share(window)
             for name, columns in report.pop("tables", {}).items():

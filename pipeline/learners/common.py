@@ -1,7 +1,8 @@
 """What every learner needs: which games only measure, what follows a decision, calibration."""
 
 import os
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,6 +31,14 @@ def held_out_rows(game_id: np.ndarray, share: float) -> np.ndarray:
     if chosen.all() and len(games):
         chosen[np.argmax(hashes)] = False  # something must teach
     return chosen[inverse]
+
+
+class Helpers(Protocol):
+    """Other processes that take work off the one that learns (`pipeline.actors`)."""
+
+    def run_all(self, tasks: Sequence[Any], threads: int) -> list[Any]:
+        """[task.run() for task in tasks], by them and by so many threads of this process."""
+        ...
 
 
 class Successors(NamedTuple):

@@ -3,16 +3,24 @@
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import ray
+import yaml
+from small_runs import content, small_config
 
 from pipeline import actors
-from pipeline.actors import RayBackend
+from pipeline.actors import PlayersAsHelpers, RayBackend
 from pipeline.config import ClusterConfig
 from pipeline.errors import ClusterError, ShardError
+from pipeline.run import Run
+from pipeline.train import train
+from pipeline.work import FitTask
+
+_CONF = Path(__file__).resolve().parents[2] / "conf"
 
 # Tests are no package that a worker could import.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -40,6 +48,28 @@ class DiesOnce:
             Path(self.folder, f"{self.number}-{before}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return self.number**2
+
+
+@dataclass(frozen=True)
+class DiesElsewhere:
+    """Kills every process but one."""
+
+    number: int
+    home: int
+
+    def run(self) -> int:
+        if os.getpid() != self.home:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.number**2
+
+
+@dataclass(frozen=True)
+class Where:
+    """The process that ran it, which it keeps busy for a while."""
+
+    def run(self) -> int:
+        time.sleep(0.05)
+        return os.getpid()
 
 
 @dataclass(frozen=True)
@@ -85,6 +115,43 @@ def test_what_a_task_raises_arrives_as_it_was(backend):
         list(backend.play([Fails()]))
     assert caught.value.path == "traces/7"
     assert sorted(backend.play([Square(3)])) == [(0, 9)]
+
+
+def test_helpers_and_threads_share_the_tasks(backend):
+    helpers = PlayersAsHelpers(backend._actors)
+    assert helpers.run_all([Square(n) for n in range(30)], 2) == [n**2 for n in range(30)]
+    assert helpers.run_all([], 1) == []
+    assert len(set(helpers.run_all([Where()] * 30, 1))) == 3
+    assert os.getpid() not in helpers.run_all([Where()] * 4, 0)
+    with pytest.raises(ShardError, match="shard 7 is damaged"):
+        helpers.run_all([Square(1), Fails(), Square(2)], 1)
+
+
+def test_what_lost_helpers_leave_is_done_here(backend):
+    tasks = [DiesElsewhere(n, os.getpid()) for n in range(12)]
+    assert PlayersAsHelpers(backend._actors).run_all(tasks, 1) == [n**2 for n in range(12)]
+    assert PlayersAsHelpers(backend._actors).run_all(tasks[:2], 0) == [0, 1]
+    assert sorted(backend.play([Square(3)])) == [(0, 9)]
+
+
+def test_trees_are_the_same_with_helpers(ray_session, tmp_path, monkeypatch):
+    learner = yaml.safe_load((_CONF / "learner" / "model_trees.yaml").read_text())
+    shared = {"learner": {**learner, "min_games": 60}, "evaluation__every": 2, "generations": 2}
+    train(small_config(tmp_path, "alone", **shared))
+    on_ray = {"cluster__kind": "ray", "cluster__actors": 2, "cluster__helpers": True}
+    given = []
+    run = RayBackend._run
+
+    def noted(self, tasks, idle):
+        given.extend(tasks)
+        return run(self, tasks, idle)
+
+    monkeypatch.setattr(RayBackend, "_run", noted)
+    train(small_config(tmp_path, "helped", **shared, **on_ray))
+    alone, helped = (content(Run.open(str(tmp_path), name)) for name in ("alone", "helped"))
+    assert helped == alone
+    fits = [task for task in given if isinstance(task, FitTask)]
+    assert fits and all(isinstance(task.helpers, PlayersAsHelpers) for task in fits)
 
 
 def test_too_many_actors_are_refused_with_the_numbers(ray_session):
