@@ -5,16 +5,20 @@
 Parts: fit memory threads predict qgame many start; all of them by default (about 10 minutes).
 Peers run in the same process, one after another, and are skipped where they are not installed:
 `pip install cubist lightgbm`. Errors are root mean squared errors on 100,000 new rows; the noise
-has standard deviation 1. Ratios are times over that of `score`.
+has standard deviation 1. Seconds are wall time, the least and the median of several runs, and CPU
+time of the least, which other work on the machine changes little. Ratios are CPU times over that
+of `score` with one thread, wall times with two.
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -90,6 +94,28 @@ def timed(function, *arguments):
     return time.perf_counter() - start, result
 
 
+class Times(NamedTuple):
+    """Seconds of several runs of the same thing."""
+
+    least: float
+    median: float
+    cpu: float  # of the run that took least of it, all threads together
+
+    def __str__(self):
+        return f"{self.least:7.2f} {self.median:7.2f} {self.cpu:7.2f}"
+
+
+def repeated(times, function, *arguments):
+    """The `Times` of so many runs, and what the last one returned."""
+    wall, cpu = [], []
+    for _ in range(times):
+        before = time.process_time()
+        seconds, result = timed(function, *arguments)
+        cpu.append(time.process_time() - before)
+        wall.append(seconds)
+    return Times(min(wall), float(np.median(wall)), min(cpu)), result
+
+
 def warm_up():
     X, y, _ = friedman(3000, 0)
     for split in ("score", "sdr"):
@@ -99,7 +125,7 @@ def warm_up():
 
 def part_fit():
     """Lines 1 and 2: error and time of a fit, binning included."""
-    print("data      rows     threads method           seconds  ratio   error  size")
+    print("data      rows     threads method            least  median     CPU  ratio   error  size")
     for name, generate in DATA.items():
         X_new, y_new, truth = generate(100_000, 2)
         print(f"{name:9} noise floor {rmse(truth, y_new):.4f}")
@@ -107,33 +133,31 @@ def part_fit():
         for rows in (10_000, 100_000, 1_000_000):
             X, y, _ = generate(rows, 1)
             threads = 2 if rows == 1_000_000 else 1
-            methods = {"score": ours("score", threads), "sdr": ours("sdr", threads)}
+            methods = {"score": (5, ours("score", threads)), "sdr": (5, ours("sdr", threads))}
             if rows <= 100_000 and installed("cubist"):
-                methods["cubist"] = cubist
+                methods["cubist"] = (1, cubist)
             if installed("lightgbm"):
-                methods["lightgbm linear"] = lightgbm(threads)
-            base = 0.0
-            for method, fit in methods.items():
-                seconds, (model, size) = min(
-                    (timed(fit, X, y) for _ in range(3 if method in ("score", "sdr") else 1)),
-                    key=lambda result: result[0],
-                )
+                methods["lightgbm linear"] = (2, lightgbm(threads))
+            base = None
+            for method, (times, fit) in methods.items():
+                seconds, (model, size) = repeated(times, fit, X, y)
                 base = base or seconds
+                ratio = seconds.cpu / base.cpu if threads == 1 else seconds.least / base.least
                 note = size
                 if method == "sdr" and (name, rows) in WEKA:
                     note += f", Weka's error {WEKA[name, rows]}"
-                if method in previous and threads == 1:
-                    note += f", {seconds / previous[method]:.1f} x the time for 10 x the rows"
-                previous[method] = seconds
+                if method in previous:
+                    note += f", {seconds.cpu / previous[method]:.1f} x the CPU for 10 x the rows"
+                previous[method] = seconds.cpu
                 print(
-                    f"{name:9} {rows:<8} {threads:<7} {method:16} {seconds:7.2f} "
-                    f"{seconds / base:6.1f}  {rmse(model(X_new), y_new):.4f}  {note}",
+                    f"{name:9} {rows:<8} {threads:<7} {method:16} {seconds} {ratio:6.1f}  "
+                    f"{rmse(model(X_new), y_new):.4f}  {note}",
                     flush=True,
                 )
     X, y, _ = friedman(1_000_000, 1)
     for split in ("score", "sdr"):
-        seconds, _ = timed(ours(split, 1), X, y)
-        print(f"friedman  1000000  1       {split:16} {seconds:7.2f}", flush=True)
+        seconds, _ = repeated(3, ours(split, 1), X, y)
+        print(f"friedman  1000000  1       {split:16} {seconds}", flush=True)
 
 
 def peak_growth(function, *arguments):
@@ -212,50 +236,73 @@ def part_predict():
     print(f"50 actions' trees at once: {4096 * 50 / seconds / 1e6:.1f} M values/s")
 
 
+CLASSIC = {
+    "split": "sdr",
+    "features": "subtree",
+    "split_price": 1.0,
+    "multiplier": 1.0,
+    "min_leaf": 4,
+}
+UNCURED = {"rows_per_group": None, "group_price": False, "min_groups": 1, "trees": 1}
+REMEDIES = {
+    "classic M5": {**UNCURED, **CLASSIC},
+    "score without any cure": UNCURED,
+    "sdr without any cure": {**UNCURED, "split": "sdr"},
+    "pruned on held-out games, not priced": {**UNCURED, "prune": "holdout"},
+    "one tree, all rows, priced": {"rows_per_group": None, "trees": 1},
+    "sdr, one tree, all rows, priced": {"split": "sdr", "rows_per_group": None, "trees": 1},
+    "defaults": {},
+    "sdr, else defaults": {"split": "sdr"},
+}
+TURNS = 60
+
+
+class Games(NamedTuple):
+    """`qgame` as a learner has it, and new games to judge by."""
+
+    X: np.ndarray
+    outcome: np.ndarray
+    groups: np.ndarray
+    X_new: np.ndarray
+    truth: np.ndarray
+    binned: Binned
+
+    @staticmethod
+    def make(games=2000, seed=11):
+        X, outcome, _ = qgame(games, seed)
+        X_new, _, truth = qgame(1500, 12)
+        return Games(X, outcome, np.arange(len(X)) // TURNS, X_new, truth, Binned.fit(X))
+
+    def fit(self, y, **options):
+        """Seconds, the bag of trees, and the error to the true value on the new games."""
+        seconds, bag = timed(grow_bag, self.binned, y, None, self.groups, Options(**options))
+        return seconds, bag, rmse(predict(make_forest([bag]), self.X_new), self.truth)
+
+    def sweeps(self, count, decay, **options):
+        """That error after each of so many sweeps, the labels of a sweep being lambda-returns by
+        the trees of the one before; the first ones are the outcomes."""
+        y, errors = self.outcome, []
+        for sweep in range(count):
+            _, bag, error = self.fit(y, **{**options, "seed": 1000 * sweep})
+            errors.append(error)
+            values = predict(make_forest([bag]), self.X)[:, 0]
+            y = _lambda_returns(values, self.outcome, TURNS, decay)
+        return errors
+
+
 def part_qgame():
     """Line 4: outcomes as targets, and lambda-returns over sweeps; error to the true value."""
-    games, turns = 2000, 60
-    X, outcome, _ = qgame(games, 11)
-    X_new, _, truth = qgame(1500, 12)
-    groups = np.arange(len(X)) // turns
-    binned = Binned.fit(X)
-    classic = {
-        "features": "subtree",
-        "split_price": 1.0,
-        "multiplier": 1.0,
-        "min_leaf": 4,
-    }
-    uncured = {"rows_per_group": None, "group_price": False, "min_groups": 1, "trees": 1}
-    rows = {
-        "defaults": {},
-        "sdr, else defaults": {"split": "sdr"},
-        "one tree, all rows, priced": {"rows_per_group": None, "trees": 1},
-        "sdr, one tree, all rows, priced": {"split": "sdr", "rows_per_group": None, "trees": 1},
-        "held-out games, not priced": {**uncured, "prune": "holdout"},
-        "score without any cure": uncured,
-        "sdr without any cure": {**uncured, "split": "sdr"},
-        "classic M5": {**uncured, **classic, "split": "sdr"},
-    }
-    print(f"a constant {rmse(0.5, truth):.4f}; goal with defaults 0.085")
-
-    def fit(y, **options):
-        seconds, bag = timed(grow_bag, binned, y, None, groups, Options(**options))
-        return seconds, bag, make_forest([bag])
-
-    for name, options in rows.items():
-        fit(outcome, **options)
-        seconds, bag, forest = fit(outcome, **options)
+    games = Games.make()
+    print(f"a constant {rmse(0.5, games.truth):.4f}; goal with defaults 0.085")
+    for name, options in REMEDIES.items():
+        games.fit(games.outcome, **options)
+        seconds, bag, error = games.fit(games.outcome, **options)
         leaves = " + ".join(str(tree.num_leaves) for tree in bag)
-        error = rmse(predict(forest, X_new), truth)
-        print(f"{name:32} {error:.4f}  {leaves} leaves, {seconds:.2f} s", flush=True)
+        print(f"{name:36} {error:.4f}  {leaves} leaves, {seconds:.2f} s", flush=True)
     print("lambda 0.8, rebuilt by sweep; goal after 5 sweeps 0.072")
     for name, options in (("defaults", {}), ("sdr", {"split": "sdr"})):
-        y, errors = outcome, []
-        for sweep in range(12):
-            forest = fit(y, **{**options, "seed": 1000 * sweep})[2]
-            errors.append(rmse(predict(forest, X_new), truth))
-            y = _lambda_returns(predict(forest, X)[:, 0], outcome, turns, 0.8)
-        print(f"{name:10} " + " ".join(f"{error:.4f}" for error in errors))
+        errors = games.sweeps(12, 0.8, **options)
+        print(f"{name:10} " + " ".join(f"{error:.4f}" for error in errors), flush=True)
 
 
 def _lambda_returns(values, outcome, turns, decay):
@@ -276,8 +323,9 @@ def part_many():
     r = np.random.default_rng(3)
     actions = r.choice(50, len(X), p=r.dirichlet(np.full(50, 2.0)))
     groups = np.arange(len(X)) // 1000
-    seconds, binned = timed(Binned.fit, X, 64, 2)
-    print(f"bins {seconds:.1f} s, once; goal for all 60 s")
+    seconds, binned = repeated(3, Binned.fit, X, 64, 2)
+    print(f"{'seconds':42} least  median     CPU")
+    print(f"{'bins, once':40} {seconds} s; goal for all 60 s")
     everything = {"rows_per_group": None, "trees": 1}
     for name, options in (
         ("defaults: 4 trees each, 6 rows a game", Options()),
@@ -289,9 +337,9 @@ def part_many():
             rows = np.flatnonzero(actions == action)
             return grow_bag(binned.keep(rows), y[rows], None, groups[rows], options)
 
-        seconds, bags = timed(parallel, bag, range(50), 2)
+        seconds, bags = repeated(3, parallel, bag, range(50), 2)
         leaves = sum(tree.num_leaves for trees in bags for tree in trees)
-        print(f"{name:40} {seconds:.1f} s, {leaves} leaves in all", flush=True)
+        print(f"{name:40} {seconds} s, {leaves} leaves in all", flush=True)
 
 
 def part_start():
@@ -306,10 +354,13 @@ def part_start():
     )
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "SELFPLAY_CACHE": cache}
-        for state in ("empty", "filled", "filled"):
+        for state in ("empty", "filled", "filled", "filled"):
             run = [sys.executable, "-c", program]
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             seconds, _ = timed(lambda r=run, e=environment: subprocess.run(r, check=True, env=e))
-            print(f"kernel cache {state}: {seconds:.1f} s", flush=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            print(f"kernel cache {state}: {seconds:.1f} s, CPU {cpu:.1f}", flush=True)
 
 
 PARTS = {
