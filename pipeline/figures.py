@@ -382,6 +382,45 @@ def _pooled_error(rows: Sequence[Mapping], key: str) -> tuple[float, float, floa
     return float(error.min()), math.sqrt(square), float(error.max())
 
 
+def fitted_q(records: Sequence[Record]) -> bytes | None:
+    """Does fitting Q to its own labels converge? The root mean squared Bellman residual and the
+    mean absolute changes of Q and of the labels, over the generations, the residual sweep by sweep
+    as a thin line; beside it the share of trees that had to be clipped. What diverges rises."""
+    learned = [record for record in records if record["learner"].get("residual") is not None]
+    if not learned:
+        return None
+    at = _column(learned, "generation")
+    figure = Figure(figsize=(8.0, 3.3), dpi=100)
+    left = _axes(figure, (0.085, 0.15, 0.33, 0.74), "Bellman residual, changes", "units of Q")
+    right = _axes(figure, (0.66, 0.15, 0.33, 0.74), "Clipped", "share of the trees asked")
+    for axes, parts in (
+        (
+            left,
+            (
+                ("residual", "Bellman residual"),
+                ("drift", "change of Q"),
+                ("label_drift", "change of labels"),
+            ),
+        ),
+        (right, (("clipped", "share"),)),
+    ):
+        for i, (key, words) in enumerate(parts):
+            values = _column(learned, "learner", key)
+            if np.isfinite(values).any():
+                _line(axes, at, values, i, words)
+            for generation, record in zip(at, learned, strict=True):
+                sweeps = _numbers(record["learner"]["curve"].get(key, ()))
+                if len(sweeps) > 1:
+                    steps = generation + np.linspace(-0.4, 0.4, len(sweeps))
+                    axes.plot(steps, sweeps, color=SERIES[i], alpha=0.5, linewidth=0.8)
+        axes.set_ylim(bottom=0.0)
+        _whole(axes, "generation", 5)
+    right.set_ylim(-0.03, 1.03)
+    right.yaxis.set_major_formatter(PercentFormatter(1.0))
+    _legend(left, title="thin: sweep by sweep", title_fontsize=8)
+    return _png(figure)
+
+
 # Strength.
 
 
@@ -894,6 +933,7 @@ def run_figures(
         "loss": loss_curves(records),
         "calibration": calibration(records),
         "trees": tree_sizes(trees or {}),
+        "fitted": fitted_q(records),
         "openings": openings(game, records),
         "game_lengths": game_lengths(records),
         "exploration": exploration_and_duplicates(records),

@@ -39,6 +39,9 @@ _FIGURES = {  # file stem -> what it shows, for readers and for those who cannot
     "of self-play, exploration included.",
     "trees": "Leaves and depth of each action's trees, and their error on held-out games and on "
     "held-out rows of games that taught, over the generations.",
+    "fitted": "Bellman residual of the newest Q on held-out games, change of Q and of the labels "
+    "since the generation before, and share of the trees asked that were clipped, over the "
+    "generations.",
     "openings": "Share of every first action of the champion when it does not explore, and their "
     "entropy, over the generations.",
     "game_lengths": "Plies per game over the generations, in self-play with the middle half and "
@@ -87,8 +90,22 @@ def _about(run: Run, records: Sequence[figures.Record]) -> str:
     code = run.manifest(newest["generation"]).get("code", "unknown")
     made = f"Numbers of {when:%Y-%m-%d %H:%M} UTC, code version {code}, seed {run.config.seed}."
     return (
-        f"<p>{escape(_summary(records))}</p>\n{_scores(records)}<p class=small>{escape(made)}</p>"
+        f"<p>{escape(_summary(records))}</p>\n{_warnings(records)}{_scores(records)}"
+        f"<p class=small>{escape(made)}</p>"
     )
+
+
+def _warnings(records: Sequence[figures.Record]) -> str:
+    """What the learner warned of."""
+    lines = [
+        f"Generation {record['generation']}: {sentence}."
+        for record in records
+        for sentence in record["learner"].get("warnings", ())
+    ]
+    if not lines:
+        return ""
+    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<p>The learner warned:</p>\n<ul>{listed}</ul>\n"
 
 
 def _summary(records: Sequence[figures.Record]) -> str:

@@ -45,6 +45,18 @@ _QUIET = {
 
 # Kinds of policies that people can read: the folder of their pages, and what makes the pages of a
 # generation, file by name.
+# Of a learner's report, where it grows trees (docs/learners/model_trees.md).
+_OF_TREES = (
+    "leaves",
+    "depth",
+    "pooled",
+    "gap",
+    "residual",
+    "drift",
+    "label_drift",
+    "clipped",
+    "sweeps",
+)
 _PAGES = {"action_trees": ("trees", generation_pages)}
 
 
@@ -419,6 +431,7 @@ def metrics_of(record: dict) -> dict[str, float]:
     learner = record["learner"]
     metrics["loss/train"] = learner.get("loss_train")
     metrics["loss/held_out"] = learner.get("loss_held_out")
+    metrics |= {f"trees/{name}": learner.get(name) for name in _OF_TREES}
     rows = [row for row in record["evaluation"] if row["opponent"] != "ancestor"]
     for row in rows:
         key = f"eval/{row['opponent']}"

@@ -107,6 +107,8 @@ class Loop:
         lost = self.backend.lost_tasks
         shards = _timed(seconds, "selfplay", lambda: self.shards(generation))
         source, report = _timed(seconds, "learner", lambda: self.learn(generation, shards))
+        for sentence in report.get("warnings", ()):
+            print(f"warning: generation {generation}: {sentence}", file=sys.stderr, flush=True)
         champion, gate = _timed(seconds, "gate", lambda: self.gate(generation, source))
         record = self._record(generation, source, champion, report, seconds, shards)
         record["gate"] = gate

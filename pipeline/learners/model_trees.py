@@ -16,7 +16,13 @@ from games import Game
 from games.game import Symmetry
 from pipeline import m5
 from pipeline.config import ModelTreesConfig
-from pipeline.learners.common import calibration, held_out_rows, successors, usable_cpus
+from pipeline.learners.common import (
+    Helpers,
+    calibration,
+    held_out_rows,
+    successors,
+    usable_cpus,
+)
 from pipeline.m5.binning import SAMPLE_ROWS, check_table, frozen, parallel
 from pipeline.policies.action_trees import ActionTreesPolicy
 from pipeline.streams import game_keys
@@ -24,6 +30,7 @@ from pipeline.targets import one_step_targets, retrace_targets
 from pipeline.traces import Window
 
 _CHUNK = 1 << 14  # rows whose observations are held at once
+_DIVERGED = 1.5  # growth of the residual that noise between sweeps does not explain
 
 
 def initial(game: Game, config: ModelTreesConfig, seed: int) -> ActionTreesPolicy:
@@ -32,7 +39,12 @@ def initial(game: Game, config: ModelTreesConfig, seed: int) -> ActionTreesPolic
 
 
 def fit(
-    game: Game, window: Window, previous: ActionTreesPolicy, config: ModelTreesConfig, seed: int
+    game: Game,
+    window: Window,
+    previous: ActionTreesPolicy,
+    config: ModelTreesConfig,
+    seed: int,
+    helpers: Helpers | None = None,
 ) -> tuple[ActionTreesPolicy, dict[str, Any]]:
     """Labels the window and grows all trees, at most `config.sweeps` times.
 
@@ -45,6 +57,7 @@ def fit(
         previous: its Q labels the rows first, its bins code them. Without trees, in the first
             generation, rows are first labelled by their returns.
         seed: decides which rows of a game each tree sees.
+        helpers: other processes that grow trees too. They change the time and nothing else.
 
     Returns:
         (policy, report). docs/architecture.md names the report's fields; `tables` is not one of
@@ -56,27 +69,38 @@ def fit(
     threads = config.threads or usable_cpus()
     labels = _Labels(game, window, config, threads)
     sides = _Sides.of(window, config.held_out)
-    trees = _Growing(game, window, previous, sides.teaching, config, seed, threads)
+    trees = _Growing(game, window, previous, sides.teaching, config, seed, threads, helpers)
     before = labels.read(previous)
-    targets = labels.returns if previous.empty else labels.of(before)
-    residuals: list[float] = []
-    curve: dict[str, list[float]] = {"train": [], "held_out": []}
+    first = targets = labels.returns if previous.empty else labels.of(before)
+    curve = _Curve([], [], [], [])
     for _ in range(config.sweeps):
         policy = trees.grow(targets)
         reading = labels.read(policy)
         following = labels.of(reading)
         residual = float(np.sqrt(np.mean((following - reading.taken)[sides.judging] ** 2)))
         errors = (reading.taken - targets) ** 2
-        curve["train"].append(float(errors[sides.rows].mean()))
+        curve.train.append(float(errors[sides.rows].mean()))
         if sides.held_out.any():
-            curve["held_out"].append(float(errors[sides.held_out].mean()))
-        if not residuals or residual < min(residuals):
-            best = _Sweep(policy, reading, errors, residual)
-        residuals.append(residual)
-        if len(residuals) > 2 and residual >= 0.99 * residuals[-3]:
+            curve.held_out.append(float(errors[sides.held_out].mean()))
+        curve.clipped.append(reading.clipped)
+        if not curve.residual or residual < min(curve.residual):
+            best = _Sweep(
+                policy, reading, errors, residual, float(np.abs(following - first).mean())
+            )
+        curve.residual.append(residual)
+        if len(curve.residual) > 2 and residual >= 0.99 * curve.residual[-3]:
             break
         targets = following
     return best.policy, _report(game, window, before, best, curve, labels, sides, trees)
+
+
+class _Curve(NamedTuple):
+    """Numbers of every sweep."""
+
+    train: list[float]
+    held_out: list[float]
+    residual: list[float]
+    clipped: list[float]
 
 
 class _Reading(NamedTuple):
@@ -98,6 +122,8 @@ class _Sweep(NamedTuple):
     errors: np.ndarray
     """float64 [N], squared, to the labels that the trees were grown from"""
     residual: float
+    label_drift: float
+    """mean absolute change of the labels since the first ones of the generation"""
 
 
 class _Sides(NamedTuple):
@@ -331,9 +357,10 @@ class _Growing:
         config: ModelTreesConfig,
         seed: int,
         threads: int,
+        helpers: Helpers | None,
     ):
         self.game, self.window, self.config = game, window, config
-        self.seed, self.threads = seed, threads
+        self.seed, self.threads, self.helpers = seed, threads, helpers
         symmetries = game.symmetries if config.symmetries else ()
         self.actions = _actions(game, symmetries)
         self.age = 0.5 ** ((window.generation.max() - window.generation) / config.half_life)
@@ -360,8 +387,13 @@ class _Growing:
         """Trees of every action, from float32 [N] targets of the window's rows."""
         jobs = list(self._jobs())
         jobs.sort(key=lambda job: -len(job.rows))  # the longest first
-        inside = max(self.threads // len(jobs), 1)
-        grown = parallel(lambda job: self._tree(job, targets, inside), jobs, self.threads)
+        if self.helpers is None:
+            inside = max(self.threads // len(jobs), 1)
+            grown = parallel(lambda job: self._task(job, targets, inside).run(), jobs, self.threads)
+        else:
+            # Helpers stand for the other CPUs, so unless told otherwise one thread is busy here.
+            tasks = [self._task(job, targets, 1) for job in jobs]
+            grown = self.helpers.run_all(tasks, self.config.threads or 1)
         bags: dict[int, list[m5.Tree]] = {}
         for job, tree in sorted(zip(jobs, grown, strict=True), key=lambda pair: pair[0].member):
             bags.setdefault(job.action, []).append(tree)
@@ -389,7 +421,7 @@ class _Growing:
                 seed = int(seeds[count - 1 - member])
                 yield _Job(_POOLED, member, self.pooled.binned, self.pooled.row, seed)
 
-    def _tree(self, job: "_Job", targets: np.ndarray, threads: int) -> m5.Tree:
+    def _task(self, job: "_Job", targets: np.ndarray, threads: int) -> "GrowTask":
         config = self.config
         games = np.unique(self.window.game_id[job.rows], return_inverse=True)[1]
         # A game counts once, however many of its rows the tree has.
@@ -409,7 +441,24 @@ class _Growing:
             trees=1,
             seed=job.seed,
         )
-        return m5.grow(job.binned, targets[job.rows], weight, games, options, threads)
+        return GrowTask(job.binned, targets[job.rows], weight, games, options, threads)
+
+
+@dataclass(frozen=True)
+class GrowTask:
+    """Grows one tree, in whatever process. The fields are the arguments of `m5.grow`."""
+
+    binned: m5.Binned
+    targets: np.ndarray
+    weight: np.ndarray
+    games: np.ndarray
+    options: m5.Options
+    threads: int
+
+    def run(self) -> m5.Tree:
+        return m5.grow(
+            self.binned, self.targets, self.weight, self.games, self.options, self.threads
+        )
 
 
 _POOLED = -1  # in place of an action's number
@@ -431,7 +480,7 @@ def _report(
     window: Window,
     before: _Reading,
     best: _Sweep,
-    curve: dict[str, list[float]],
+    curve: _Curve,
     labels: _Labels,
     sides: _Sides,
     trees: _Growing,
@@ -441,20 +490,36 @@ def _report(
     held_out = float(best.errors[sides.held_out].mean()) if sides.held_out.any() else None
     table = _table(game, window, best, sides, trees)
     return {
-        "curve": curve,
+        "curve": curve._asdict(),
         "loss_train": train,
         "loss_held_out": held_out,
         "calibration": calibration(best.reading.taken[judging], labels.returns[judging]),
         "gap": None if held_out is None else held_out - train,
         "residual": best.residual,
         "drift": float(np.abs(best.reading.taken - before.taken).mean()),
+        "label_drift": best.label_drift,
         "clipped": best.reading.clipped,
-        "sweeps": len(curve["train"]),
+        "sweeps": len(curve.train),
         "leaves": float(table["leaves"].mean()),
         "depth": int(table["depth"].max()),
         "pooled": int(table["pooled"].sum()),
+        "warnings": _warnings(curve),
         "tables": {"trees": table},
     }
+
+
+def _warnings(curve: _Curve) -> list[str]:
+    """A sentence where values ran away from sweep to sweep. Clipping bounds them, so what shows is
+    the residual, which falls or stays where fitting converges."""
+    first, last, count = curve.residual[0], curve.residual[-1], len(curve.residual)
+    if last <= _DIVERGED * first:
+        return []
+    return [
+        f"values diverge: the Bellman residual grew from {first:.3g} to {last:.3g} in {count} "
+        f"sweeps, and {curve.clipped[-1]:.0%} of the trees asked were clipped; the trees of sweep "
+        f"{int(np.argmin(curve.residual)) + 1} were kept; raise learner.ridge or "
+        "learner.trace_decay, or lower learner.sweeps"
+    ]
 
 
 def _table(

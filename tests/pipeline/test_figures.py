@@ -720,3 +720,31 @@ def test_without_trees_there_is_no_figure_of_them():
     assert figures.tree_sizes({}) is None and figures.tree_sizes({0: []}) is None
     rows = [{**row, "rmse_rows": None, "rmse_games": None} for row in tree_rows(1, 2)]
     assert figures.tree_sizes({1: rows}) is not None
+
+
+def test_fitted_values_are_drawn_with_every_sweep(drawn):
+    lines = [record(generation) for generation in range(3)]
+    assert figures.fitted_q(lines) is None  # no learner of trees
+    for generation in (1, 2):
+        lines[generation]["learner"] |= {
+            "residual": 0.1 * generation,
+            "drift": 0.2,
+            "label_drift": 0.3,
+            "clipped": 0.05 * generation,
+        }
+        lines[generation]["learner"]["curve"] |= {
+            "residual": [0.5, 0.1 * generation],
+            "clipped": [0.2, 0.05 * generation],
+        }
+    assert figures.fitted_q(lines) is not None
+    left, right = drawn[0].axes
+    named = {line.get_label(): line.get_ydata().tolist() for line in left.lines}
+    assert named["Bellman residual"] == pytest.approx([0.1, 0.2])
+    assert named["change of Q"] == [0.2, 0.2] and named["change of labels"] == [0.3, 0.3]
+    sweeps = [
+        line.get_ydata().tolist()
+        for line in (*left.lines, *right.lines)
+        if len(line.get_ydata()) == 2
+    ]
+    for values in ([0.5, 0.1], [0.5, 0.2], [0.2, 0.05], [0.2, 0.1]):
+        assert any(values == pytest.approx(each) for each in sweeps)

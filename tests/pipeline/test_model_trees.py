@@ -389,6 +389,38 @@ def test_the_report_is_of_games_and_rows_that_did_not_teach(sumto12):
         assert table["depth"][action] == max(tree.depths().max() for tree in bag)
 
 
+def test_values_that_run_away_are_told(sumto12, monkeypatch):
+    """Trees that answer each sweep with more of what the labels lack, as slopes above 1 do: the
+    residual grows until clipping stops it."""
+    window = random_window(sumto12, 60)
+    true = np.zeros((13, 3))
+    for total in range(12):
+        for step in (1, 2, 3):
+            true[total, step - 1] = 1.0 if (12 - total - step) % 4 == 0 else -1.0
+    answers = [lookup_policy(scale * true, (-1.0, 1.0)) for scale in (0.9, -0.3, -2.0)]
+    sweeps = iter(answers)
+    monkeypatch.setattr(model_trees._Growing, "grow", lambda self, targets: next(sweeps))
+    config = settings_of(sweeps=3, trace_decay=0.0)
+    policy, report = fit(sumto12, window, initial(sumto12, config, 1), config, 1)
+    assert policy is answers[0]  # the least residual
+    residual, clipped = report["curve"]["residual"], report["curve"]["clipped"]
+    assert residual[0] < residual[1] < residual[2] and report["residual"] == residual[0]
+    assert clipped == [0.0, 0.0, 1.0] and report["clipped"] == 0.0
+    [sentence] = report["warnings"]
+    for part in ("values diverge", "in 3 sweeps", "100% of the trees", "sweep 1", "ridge"):
+        assert part in sentence
+
+
+def test_the_drift_of_labels_is_between_those_of_two_generations(sumto12, labels_given):
+    window, config = random_window(sumto12, 200), settings_of(min_games=50)
+    first, report = fit(sumto12, window, initial(sumto12, config, 1), config, 1)
+    assert report["warnings"] == []
+    second, report = fit(sumto12, window, first, config, 1)
+    before, after = (plain_labels(sumto12, window, each, config) for each in (first, second))
+    drift = np.abs(np.array(after) - np.array(before)).mean()
+    assert report["label_drift"] == pytest.approx(drift, abs=1e-5)
+
+
 def test_it_learns_sumto20_perfectly():
     game = make_game("sumto", target=20, max_step=4)
     solved = game.solution()

@@ -242,6 +242,14 @@ def test_records_with_missing_parts(config):
     assert "Generation 1 scores" in page.text
 
 
+def test_what_the_learner_warned_of_is_told(config):
+    lines = [record(1), record(2)]
+    assert "warned" not in page_of(config, lines).text
+    lines[1]["learner"]["warnings"] = ["values diverge"]
+    text = page_of(config, lines).text
+    assert "The learner warned" in text and "Generation 2: values diverge." in text
+
+
 def test_no_text_of_a_run_becomes_markup(config, monkeypatch):
     game = report.make_game_from(config.game)
     labels = (NASTY, *game.solution().labels[1:])
@@ -255,8 +263,8 @@ def test_no_text_of_a_run_becomes_markup(config, monkeypatch):
     run = Made(config, [line], name=NASTY)
     monkeypatch.setattr(run, "manifest", lambda generation: {"code": NASTY}, raising=False)
     page = Page(report.build(run))
-    # All but those of solved afterstates, of trees and of generations that met.
-    assert len(page.all("img")) == len(report._FIGURES) - 3
+    # All but those of solved afterstates, of trees (two) and of generations that met.
+    assert len(page.all("img")) == len(report._FIGURES) - 4
     assert not any("onerror" in each for _, each in page.tags)
     assert len(page.scripts) == 2
     assert page.frames()["labels"][0] == NASTY

@@ -13,6 +13,7 @@ from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.report import run_figures
 from pipeline.run import Run
+from pipeline.tracking import metrics_of
 from pipeline.train import train
 
 _LEARNER = Path(__file__).resolve().parents[2] / "conf" / "learner" / "model_trees.yaml"
@@ -114,4 +115,19 @@ def test_a_damaged_table_is_refused_by_name(root, tmp_path):
 def test_the_figure_of_trees_is_among_the_figures_of_a_run(root):
     runs = [Run.open(str(root), name) for name in ("trees", "network")]
     drawn = [run_figures(run, make_game_from(run.config.game), run.records()) for run in runs]
-    assert "trees" in drawn[0] and "trees" not in drawn[1]
+    for name in ("trees", "fitted"):
+        assert name in drawn[0] and name not in drawn[1]
+
+
+def test_sizes_and_errors_of_trees_are_metrics(root):
+    runs = [Run.open(str(root), name) for name in ("trees", "network")]
+    metrics, of_network = (metrics_of(run.records()[-1]) for run in runs)
+    table = runs[0].table(2, "trees")
+    assert metrics["trees/leaves"] == sum(row["leaves"] for row in table) / len(table)
+    assert metrics["trees/depth"] == max(row["depth"] for row in table)
+    names = {"leaves", "depth", "pooled", "gap", "residual", "drift", "label_drift"}
+    names |= {"clipped", "sweeps"}
+    learner = runs[0].records()[-1]["learner"]
+    own = {key: value for key, value in metrics.items() if key.startswith("trees/")}
+    assert own == {f"trees/{name}": learner[name] for name in names}
+    assert not any(key.startswith("trees/") for key in of_network)
