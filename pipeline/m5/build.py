@@ -17,6 +17,8 @@ from pipeline.m5.tree import Tree, assemble
 
 _SPREAD_ROWS = 1 << 16
 _MOST_ROWS = 1 << 25
+_HEAVIEST = 1e20  # and its inverse: the scores of a split are float32
+_LIGHTEST = 1e-12  # of the largest weight; less is below the rounding of sums
 
 
 def grow_bag(
@@ -33,7 +35,8 @@ def grow_bag(
     if groups is not None:
         groups = number_groups(groups)
     members = [
-        replace(options, seed=options.seed + k) for k in range(options.bag_size(groups is not None))
+        replace(options, seed=(int(options.seed) + k) % (1 << 63))
+        for k in range(options.bag_size(groups is not None))
     ]
     inside = max(threads // len(members), 1)  # threads that one tree may use
     return parallel(
@@ -54,7 +57,8 @@ def grow(
     Args:
         binned: N rows of F features.
         y: [N], the target.
-        weight: [N] or None for ones: a row of weight 2 counts as two rows, of weight 0 as none.
+        weight: [N] or None for ones: a row of weight 2 counts as two rows, of weight 0, or of less
+            than 1e-12 of the largest weight, as none.
         groups: [N] or None: which game each row is from, as numbers or names.
         options: None for the defaults.
         threads: changes the time, and nothing else.
@@ -132,6 +136,13 @@ def check_rows(
         raise ValueError(f"weights must not be negative, but row {np.argmax(weight < 0.0)}'s is")
     if not weight.any():
         raise ValueError("the weight of every row is zero; at least one must be above")
+    largest = float(weight.max())
+    if not 1 / _HEAVIEST <= largest <= _HEAVIEST:
+        raise ValueError(
+            f"the largest weight is {largest:g}, but weights count rows; scale them so that it "
+            f"lies in [{1 / _HEAVIEST:g}, {_HEAVIEST:g}]"
+        )
+    weight = np.where(weight < _LIGHTEST * largest, 0.0, weight)
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (rows,):

@@ -1,6 +1,7 @@
 """The library as a scikit-learn estimator. Nothing else here needs scikit-learn."""
 
 from dataclasses import fields
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ class M5Regressor(RegressorMixin, BaseEstimator):
         return [str(name) for name in given]
 
     def _options(self) -> Options:
-        if isinstance(self.threads, bool) or int(self.threads) != self.threads or self.threads < 1:
+        whole = isinstance(self.threads, Integral) and not isinstance(self.threads, bool)
+        if not whole or self.threads < 1:
             raise ValueError(f"threads must be a whole number from 1 on, got {self.threads!r}")
         return Options(**{f.name: getattr(self, f.name) for f in fields(Options)})
 

@@ -21,8 +21,15 @@ _PRICE_ROWS = 20_000
 
 
 def number_groups(groups: np.ndarray) -> np.ndarray:
-    """Groups as int32 numbers from 0."""
-    return np.unique(groups, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    """Groups as int32 numbers from 0.
+
+    Raises:
+        ValueError: they cannot be put in order, such as numbers and names together.
+    """
+    try:
+        return np.unique(groups, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    except TypeError as error:
+        raise ValueError("groups must be all numbers or all names, not both") from error
 
 
 @njit(cache=True, nogil=True)

@@ -1,11 +1,14 @@
 """The options of a model tree, checked once."""
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 SPLITS = ("score", "sdr")
 FEATURES = ("all", "path", "subtree")
 PRUNES = ("estimate", "holdout", "none")
+_LARGEST = 1e12
 
 
 @dataclass(frozen=True)
@@ -77,14 +80,14 @@ class Options:
         _whole("max_bins", self.max_bins, 2, 255)
         _whole("seed", self.seed, 0, (1 << 63) - 1)
         _between("min_spread", self.min_spread, 0.0, 1.0)
-        _between("ridge", self.ridge, 0.0, float("inf"))
-        _between("split_price", self.split_price, 0.0, float("inf"))
-        _between("multiplier", self.multiplier, 0.0, float("inf"))
-        _between("smoothing", self.smoothing, 0.0, float("inf"))
-        if not 0.0 < self.holdout < 1.0:
+        _between("ridge", self.ridge, 0.0, _LARGEST)
+        _between("split_price", self.split_price, 0.0, _LARGEST)
+        _between("multiplier", self.multiplier, 0.0, _LARGEST)
+        _between("smoothing", self.smoothing, 0.0, _LARGEST)
+        if not _is_number(self.holdout) or not 0.0 < self.holdout < 1.0:
             raise ValueError(f"holdout must lie between 0 and 1, got {self.holdout!r}")
         if self.min_leaf is not None:
-            _between("min_leaf", self.min_leaf, 0.0, float("inf"))
+            _between("min_leaf", self.min_leaf, 0.0, _LARGEST)
         if self.rows_per_group is not None:
             _whole("rows_per_group", self.rows_per_group, 1, 1 << 31)
         if self.trees is not None:
@@ -109,10 +112,14 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> None:
-    if isinstance(value, bool) or int(value) != value or not low <= value <= high:
+    if not _is_number(value) or int(value) != value or not low <= value <= high:
         raise ValueError(f"{name} must be a whole number in {low}..{high}, got {value!r}")
 
 
 def _between(name: str, value: Any, low: float, high: float) -> None:
-    if not low <= value <= high:
+    if not _is_number(value) or not low <= value <= high:
         raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -99,7 +99,7 @@ class _Score:
         training = self.training
         rows = self.rows[node.low : node.high]
         # Which rows of a large node are looked at depends on the seed and on where its rows are.
-        seed = training.options.seed * 0x9E3779B97F4A7C15 + (node.low << 32) + node.high
+        seed = int(training.options.seed) * 0x9E3779B97F4A7C15 + (node.low << 32) + node.high
         features, cuts = score_cuts(
             training.table,
             rows,
@@ -162,7 +162,8 @@ class _Sdr:
         return parts[0] if len(parts) == 1 else sum(parts)
 
     def _spread_left(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        least = int(np.ceil(self.training.least * self.packed.unit))
+        # Where all rows together weigh less than a leaf needs, any number that no side reaches.
+        least = int(min(np.ceil(self.training.least * self.packed.unit), 2.0**62))
         code_start = self.training.table.code_start
         return spread_left(sums, code_start, self.packed.shift, least, self.training.prices)
 

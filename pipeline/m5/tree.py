@@ -1,6 +1,8 @@
 """A finished tree as flat arrays, and trees on disk."""
 
 import json
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -229,7 +231,7 @@ def save_trees(
         "features": list(feature_names),
         "options": asdict(options),
     }
-    (folder / "trees.json").write_text(json.dumps(about, indent=1) + "\n")
+    (folder / "trees.json").write_text(json.dumps(about, indent=1, default=np.generic.item) + "\n")
 
 
 def load_trees(folder: str | Path) -> tuple[dict[str, list[Tree]], list[str], Options]:
@@ -239,21 +241,32 @@ def load_trees(folder: str | Path) -> tuple[dict[str, list[Tree]], list[str], Op
         ValueError: the folder holds another format, or arrays that are no trees.
     """
     folder = Path(folder)
-    about = json.loads((folder / "trees.json").read_text())
-    if about.get("format") != FORMAT:
-        raise ValueError(
-            f"{folder}/trees.json has format {about.get('format')!r}, this version reads {FORMAT}"
-        )
+    try:
+        about = json.loads((folder / "trees.json").read_text())
+    except ValueError as error:  # not JSON, or not even text
+        raise ValueError(_damaged(folder / "trees.json", error)) from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        found = about.get("format") if isinstance(about, dict) else None
+        raise ValueError(f"{folder}/trees.json has format {found!r}, this version reads {FORMAT}")
+    try:
+        # np.load leaves a file open that it opened and that is no archive.
+        with open(folder / "trees.npz", "rb") as file, np.load(file) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(_damaged(folder / "trees.npz", error)) from error
     bags: dict[str, list[Tree]] = {}
-    with np.load(folder / "trees.npz", allow_pickle=False) as arrays:
-        for b, (name, count) in enumerate(about["bags"].items()):
-            bags[name] = []
-            for t in range(count):
-                prefix = f"{b}/{t}/"
-                parts = {
-                    key.removeprefix(prefix): arrays[key]
-                    for key in arrays.files
-                    if key.startswith(prefix)
-                }
-                bags[name].append(Tree.of(parts))
+    for b, (name, count) in enumerate(about["bags"].items()):
+        bags[name] = []
+        for t in range(count):
+            prefix = f"{b}/{t}/"
+            parts = {
+                key.removeprefix(prefix): array
+                for key, array in arrays.items()
+                if key.startswith(prefix)
+            }
+            bags[name].append(Tree.of(parts))
     return bags, about["features"], Options(**about["options"])
+
+
+def _damaged(file: Path, error: Exception) -> str:
+    return f"{file} is damaged ({error}); save the trees again"

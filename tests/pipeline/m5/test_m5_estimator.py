@@ -45,7 +45,7 @@ def model(pieces):
 def test_a_saved_model_predicts_the_same(tmp_path, pieces):
     X, y = pieces
     table = pd.DataFrame(X, columns=NAMES)
-    model = M5Regressor(seed=5, split="sdr").fit(table, y, groups=np.arange(len(y)) // 10)
+    model = M5Regressor(seed=np.int64(5), split="sdr").fit(table, y, groups=np.arange(len(y)) // 10)
     model.save(tmp_path / "model")
     again = M5Regressor.load(tmp_path / "model")
     assert (again.predict(table) == model.predict(table)).all()
@@ -75,6 +75,21 @@ def test_saved_trees_hold_no_pickle_and_are_checked(tmp_path, model):
         Tree.of({})
 
 
+@pytest.mark.parametrize("file", ["trees.json", "trees.npz"])
+def test_damaged_files_are_refused_by_name(tmp_path, model, file):
+    model.save(tmp_path)
+    whole = (tmp_path / file).read_bytes()
+    for size in (0, len(whole) // 2, len(whole) - 3):
+        (tmp_path / file).write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=rf"{file} is damaged .*; save the trees again"):
+            M5Regressor.load(tmp_path)
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    (tmp_path / file).write_bytes(bytes(flipped))
+    with pytest.raises(ValueError, match=rf"{file} is damaged"):
+        M5Regressor.load(tmp_path)
+
+
 def test_values_that_are_not_finite_are_refused_by_column_name(model, pieces):
     table = pd.DataFrame(pieces[0], columns=NAMES)
     table.loc[3, "ore"] = np.nan
@@ -83,9 +98,10 @@ def test_values_that_are_not_finite_are_refused_by_column_name(model, pieces):
             action()
 
 
-def test_threads_must_be_a_count(pieces):
+@pytest.mark.parametrize("threads", [0, 1.5, True, "two"])
+def test_threads_must_be_a_count(pieces, threads):
     with pytest.raises(ValueError, match="threads must be a whole number"):
-        M5Regressor(threads=0).fit(*pieces)
+        M5Regressor(threads=threads).fit(*pieces)
 
 
 def test_text_of_a_tree(pieces):

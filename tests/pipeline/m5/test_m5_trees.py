@@ -246,6 +246,34 @@ def test_constant_collinear_and_wildly_scaled_columns(split, pieces):
 
 
 @BOTH
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("scale", [1e-20, 1e-3, 1e20])
+def test_weights_of_any_scale_give_finite_values(split, grouped, scale, pieces):
+    X, y = pieces
+    r = np.random.default_rng(0)
+    groups = np.arange(len(y)) // 10 if grouped else None
+    for weight in (r.uniform(1, 10, len(y)), 10.0 ** r.uniform(-200, 0, len(y))):
+        weight /= weight.max()
+        found = values(fit(X, y, scale * weight, groups, split=split), X)
+        assert np.isfinite(found).all()
+        assert found.min() >= y.min() and found.max() <= y.max()
+
+
+def test_a_row_of_next_to_no_weight_is_no_row(pieces):
+    X, y = pieces
+    weight = np.where(np.arange(len(y)) % 3 == 0, 1e-13, 1.0)
+    none = np.where(weight < 1.0, 0.0, 1.0)
+    assert same(fit(X, y, weight), fit(X, y, none))
+
+
+@BOTH
+def test_numbers_of_numpy_are_options_too(split, pieces):
+    X, y = pieces
+    own = fit(X, y, split=split, seed=2**62 + 1, min_leaf=20)
+    assert same(own, fit(X, y, split=split, seed=np.int64(2**62 + 1), min_leaf=np.float32(20)))
+
+
+@BOTH
 def test_one_column(split):
     X = np.arange(1000.0)[:, None]
     tree = fit(X, np.abs(X[:, 0] - 400), split=split, **PLAIN)
@@ -260,6 +288,9 @@ def test_one_column(split):
         ({"weight": -np.ones(5)}, "weights must not be negative"),
         ({"weight": np.zeros(5)}, "weight of every row is zero"),
         ({"weight": np.ones(3)}, "weight must have one number per row"),
+        ({"weight": np.full(5, 1e-300)}, "largest weight is 1e-300"),
+        ({"weight": np.full(5, 1e300)}, "largest weight is 1e\\+300"),
+        ({"groups": np.array([1, "a", None, 2, 3], object)}, "all numbers or all names"),
         ({"groups": np.zeros(6)}, "groups must have one entry per row, 5"),
     ],
 )
@@ -283,6 +314,12 @@ def test_bad_input_is_refused_in_one_sentence(change, message):
         {"max_bins": 300},
         {"seed": -1},
         {"smoothing": float("nan")},
+        {"smoothing": float("inf")},
+        {"ridge": "much"},
+        {"seed": None},
+        {"trees": 1.5},
+        {"min_groups": "a"},
+        {"holdout": "a"},
     ],
 )
 def test_options_out_of_range_are_refused_by_name(wrong):
