@@ -16,6 +16,7 @@ import numpy as np
 from games import Game
 from pipeline import oracles, traces
 from pipeline.config import LEARNERS
+from pipeline.errors import RunError
 from pipeline.league import Pool, match_seats, selfplay_seatings, table_seats
 from pipeline.learners.common import Helpers
 from pipeline.policies.base import Exploring, LearnedPolicy, Policy
@@ -243,6 +244,11 @@ class FitTask:
             policy, report = learner.initial(game, config, seed), {}
         else:
             window = traces.read_window(storage, game, self.shards, config.window_rows)
+            if not len(window):
+                raise RunError(
+                    "the games of the replay window hold no decision: every choice was forced, so "
+                    "there is nothing to learn; choose rules that leave a choice"
+                )
             previous = cached_policy(self.setting.root, self.previous, game)
             helped = "helpers" in inspect.signature(learner.fit).parameters
             more = {"helpers": self.helpers} if helped else {}

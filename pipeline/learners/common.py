@@ -88,7 +88,8 @@ def successors(game: Game, window: Window, own: bool = False) -> Successors:
 
 def calibration(predicted: np.ndarray, returns: np.ndarray) -> list[dict[str, float]]:
     """Mean prediction and mean discounted return in bins of equal width over [-1, 1]."""
-    bins = np.clip(((predicted + 1) / 2 * CALIBRATION_BINS).astype(int), 0, CALIBRATION_BINS - 1)
+    places = (predicted + 1) / 2 * CALIBRATION_BINS
+    bins = np.clip(places, 0, CALIBRATION_BINS - 1).astype(int)
     return [
         {
             "predicted": float(predicted[bins == each].mean()),

@@ -241,7 +241,7 @@ def _follow(q, legal, actions, played, epsilon, low, high, taken, value, ratio):
         chance = epsilon / count
         if taken[i] == best:
             chance += (1.0 - epsilon) / ties
-        ratio[i] = min(chance / played[i], 1.0)
+        ratio[i] = chance / played[i] if chance < played[i] else 1.0
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,6 @@ class _Growing:
         self.seed, self.threads, self.helpers = seed, threads, helpers
         symmetries = game.symmetries if config.symmetries else ()
         self.actions = _actions(game, symmetries)
-        self.age = 0.5 ** ((window.generation.max() - window.generation) / config.half_life)
         binning = _binning(game, window, previous, symmetries)
         self.binning = binning
         self.coded = _code(game, window, teaching, symmetries, binning, threads)
@@ -424,8 +423,11 @@ class _Growing:
     def _task(self, job: "_Job", targets: np.ndarray, threads: int) -> "GrowTask":
         config = self.config
         games = np.unique(self.window.game_id[job.rows], return_inverse=True)[1]
+        generation = self.window.generation[job.rows]
+        # From the newest of these rows on, which weighs something however old all of them are.
+        weight = 0.5 ** ((generation.max() - generation) / config.half_life)
         # A game counts once, however many of its rows the tree has.
-        weight = self.age[job.rows] / np.bincount(games)[games]
+        weight /= np.bincount(games)[games]
         # As many rows as rows of equal weight would say as much.
         weight *= weight.sum() / (weight * weight).sum()
         options = m5.Options(

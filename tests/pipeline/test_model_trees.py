@@ -365,6 +365,43 @@ def test_what_is_not_finite_is_refused_by_the_feature_s_name(sumto12, bad, later
         fit(odd, window, previous, config, 1)
 
 
+@pytest.mark.parametrize("half_life", [1e-3, 0.1, 1e9])
+def test_an_action_that_only_old_games_played_still_learns(sumto12, half_life):
+    """Its weights, 2^-2000000 at the shortest half life, are taken from its own newest row on."""
+    window = random_window(sumto12, 200)
+    window.generation[:] = np.where(window.traces.action == 2, 1, 2000)
+    config = settings_of(min_games=20, half_life=half_life)
+    policy, _ = fit(sumto12, window, initial(sumto12, config, 1), config, 1)
+    assert all(len(bag) == 1 for bag in policy.bags)
+    legal = sumto12.legal_of(window.traces.state)
+    assert np.isfinite(policy.action_values(sumto12, window.traces.state, legal)[legal]).all()
+
+
+@pytest.mark.parametrize("actions", [[0, 2], [0]])
+def test_actions_that_nobody_played_have_finite_values(sumto12, actions):
+    window = random_window(sumto12, 300)
+    there = np.isin(window.traces.action, actions)
+    traces = Traces(**{name: column[there] for name, column in vars(window.traces).items()})
+    window = Window(traces, window.generation[there], window.game_id[there])
+    config = settings_of(min_games=20, sweeps=2)
+    policy, report = fit(sumto12, window, initial(sumto12, config, 1), config, 1)
+    assert report["pooled"] == 3 - len(actions)
+    table = report["tables"]["trees"]
+    assert table["rows"].tolist() == np.bincount(traces.action, minlength=3).tolist()
+    legal = sumto12.legal_of(traces.state)
+    q = policy.action_values(sumto12, traces.state, legal)
+    assert (np.abs(q[legal]) <= 1).all()
+
+
+@pytest.mark.parametrize("probability", [0.0, 1e-38, np.nan])
+def test_actions_of_next_to_no_probability(sumto12, probability):
+    window, config = random_window(sumto12, 200), settings_of(min_games=50, sweeps=2)
+    previous, _ = fit(sumto12, window, initial(sumto12, config, 1), config, 1)
+    window.traces.probability[:] = probability
+    _, report = fit(sumto12, window, previous, config, 1)
+    assert 0 <= report["residual"] < 2
+
+
 # The report.
 
 

@@ -272,3 +272,10 @@ def test_resuming_a_finished_run_plays_a_missing_shard_again(tmp_path):
     run.storage.delete(path)
     train(config)
     assert run.storage.read(path) == data and content(run) == before
+
+
+def test_games_without_a_choice_have_nothing_to_teach(tmp_path):
+    """With steps of 1 alone every action is forced."""
+    config = small_config(tmp_path, "run", game__max_step=1, evaluation__games=2)
+    with pytest.raises(RunError, match=r"hold no decision: every choice was forced"):
+        train(config)

@@ -33,10 +33,22 @@ SETTINGS = [
 ]
 
 
-def start(root: Path, name: str, *more: str) -> subprocess.Popen:
+TREES = [
+    "seed=3",
+    "generations=6",
+    "learner=model_trees",
+    "learner.window_generations=2",
+    "selfplay.games=6000",
+    "selfplay.games_per_shard=500",
+    "evaluation.games=100",
+    "tracking=none",
+]
+
+
+def start(root: Path, name: str, *more: str, settings: list[str] = SETTINGS) -> subprocess.Popen:
     command = [sys.executable, "-c", "from pipeline.cli import main; main()", "train"]
     return subprocess.Popen(
-        [*command, f"root={root}", f"run={name}", *SETTINGS, *more],
+        [*command, f"root={root}", f"run={name}", *settings, *more],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -102,3 +114,32 @@ def test_killed_driver(tmp_path, undisturbed):
     leftovers = [path.name for path in tmp_path.rglob(".shard*")]
     # A write that was cut off may leave a hidden temporary file, which no reader looks at.
     assert all(name.startswith(".") for name in leftovers)
+
+
+def test_killed_while_trees_grow(tmp_path):
+    """The learner, the actors that help it and the driver, in turn; the trees are the same."""
+    process = start(tmp_path, "undisturbed", "cluster=serial", settings=TREES)
+    finish(process)
+    chance = random.Random("trees")
+    helped = ("cluster.actors=2", "cluster.helpers=true")
+    killed: list[str] = []
+    process = start(tmp_path, "run", *helped, settings=TREES)
+    victims = ["ray::SelfPlayActor", "ray::LearnerActor", "driver"]
+    while process.poll() is None and len(killed) < KILLS:
+        time.sleep(chance.uniform(0.3, 2.0))
+        # Only while somebody is at work do the titles name the method.
+        if not descendants(process, "ray::LearnerActor.run"):
+            continue
+        victim = victims[len(killed) % 3]
+        if victim == "driver":
+            process.kill()
+            process.communicate()
+            process = start(tmp_path, "run", *helped, settings=TREES)
+            killed.append(victim)
+        elif found := descendants(process, victim):
+            chance.choice(found).kill()
+            killed.append(victim)
+    finish(process)
+    assert set(killed) == set(victims)
+    run, undisturbed = (content(Run.open(str(tmp_path), n)) for n in ("run", "undisturbed"))
+    assert run == undisturbed
