@@ -61,7 +61,9 @@ def overfitting():
     for place, (_, error, leaves) in enumerate(rows):
         colour = VERMILION if error > constant else BLUE if error > 0.085 else GREEN
         left.barh(-place, error, color=colour, height=0.7)
-        words = f"{error:.3f}" + (f", {leaves:,} leaves" if leaves else "")
+        words = f"{error:.3f}"
+        if leaves:
+            words += f", {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
         inside = error > 0.45
         left.text(
             error - 0.005 if inside else error + 0.005,
@@ -74,7 +76,7 @@ def overfitting():
         )
     left.set_yticks(-np.arange(len(rows)), [name for name, _, _ in rows])
     left.axvline(constant, color=GREY, linewidth=1.0, linestyle="--")
-    left.text(constant + 0.004, -len(rows) + 0.45, "a constant", fontsize=8, color=GREY)
+    left.text(constant + 0.006, 1 - len(rows), "a constant", fontsize=8, color=GREY, va="center")
     left.grid(axis="y", visible=False)
     left.set_xlabel("root mean squared error, new games", fontsize=9)
     for i, (name, errors) in enumerate(curves.items()):
