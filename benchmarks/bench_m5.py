@@ -155,9 +155,12 @@ def part_fit():
                     flush=True,
                 )
     X, y, _ = friedman(1_000_000, 1)
-    for split in ("score", "sdr"):
-        seconds, _ = repeated(3, ours(split, 1), X, y)
-        print(f"friedman  1000000  1       {split:16} {seconds}", flush=True)
+    methods = {"score": (3, ours("score", 1)), "sdr": (3, ours("sdr", 1))}
+    if installed("lightgbm"):
+        methods["lightgbm linear"] = (1, lightgbm(1))
+    for method, (times, fit) in methods.items():
+        seconds, _ = repeated(times, fit, X, y)
+        print(f"friedman  1000000  1       {method:16} {seconds}", flush=True)
 
 
 def peak_growth(function, *arguments):

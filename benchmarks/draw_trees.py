@@ -20,8 +20,8 @@ from pipeline.run import Run
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GROWTH = {
     "SumTo100": ["sumto-1", "sumto-2", "sumto-3"],
-    "Connect Three": ["three-1", "three-2", "three-3"],
-    "Connect Four": ["four-1", "four-2", "four-3"],
+    "Connect Three": ["three-1"],
+    "Connect Four": ["four-1"],
 }
 
 
@@ -92,36 +92,34 @@ def overfitting():
 
 
 def growth(root):
-    """Leaves of a tree and held-out error over the generations, a column per preset."""
-    figure = Figure(figsize=(10.0, 5.0), dpi=90)
+    """Leaves of a tree, rows of the window and held-out error over the generations, by preset."""
+    figure = Figure(figsize=(10.0, 5.6), dpi=80)
     for column, (title, names) in enumerate(GROWTH.items()):
-        box = (0.065 + 0.325 * column, 0.57, 0.255, 0.36)
-        upper = axes_of(figure, box, title, "leaves of a tree")
-        lower = axes_of(figure, (box[0], 0.1, *box[2:]), "", "RMSE to the labels")
+        left, width = 0.075 + 0.325 * column, 0.245
+        leaves = axes_of(figure, (left, 0.69, width, 0.26), title, "leaves of a tree")
+        window = axes_of(figure, (left, 0.44, width, 0.17), "", "thousand rows")
+        error = axes_of(figure, (left, 0.09, width, 0.27), "", "RMSE to the labels")
         for i, name in enumerate(names):
             run = Run.open(root, name)
-            at, leaves, most, errors = [], [], [], []
-            for record in run.records()[1:]:
-                table = run.table(record["generation"], "trees")
-                at.append(record["generation"])
-                leaves.append(np.mean([row["leaves"] for row in table]))
-                most.append(max(row["leaves"] for row in table))
-                learner = record["learner"]
-                errors.append(np.sqrt([learner["loss_held_out"], learner["loss_train"]]))
-            games, rows = np.transpose(errors)
-            colour = SERIES[i]
-            upper.plot(
-                at, leaves, color=colour, linewidth=1.4, label=f"mean of actions, run {i + 1}"
-            )
-            upper.plot(at, most, color=colour, linewidth=0.8, alpha=0.5)
-            lower.plot(at, games, color=colour, linewidth=1.4, label=f"held-out games, run {i + 1}")
-            lower.plot(at, rows, color=colour, linewidth=0.8, linestyle="--")
-        upper.set_ylim(bottom=0.0)
-        lower.set_ylim(bottom=0.0)
-        lower.set_xlabel("generation", fontsize=9)
-        if column == 0:
-            upper.legend(fontsize=7, frameon=False, title="thin: the largest", title_fontsize=7)
-            lower.legend(fontsize=7, frameon=False, title="dashed: rows", title_fontsize=7)
+            records = run.records()[1:]
+            at = [record["generation"] for record in records]
+            sizes = [
+                [row["leaves"] for row in run.table(record["generation"], "trees")]
+                for record in records
+            ]
+            learned = [record["learner"] for record in records]
+            style = {"color": SERIES[i], "linewidth": 1.4}
+            seed = name.split("-")[-1]
+            leaves.plot(at, [np.mean(each) for each in sizes], label=f"seed {seed}", **style)
+            leaves.plot(at, [max(each) for each in sizes], color=SERIES[i], linewidth=0.7)
+            window.plot(at, [each["rows"] / 1000 for each in learned], **style)
+            for part, line in (("held_out", "solid"), ("train", "dashed")):
+                errors = [each[f"loss_{part}"] ** 0.5 for each in learned]
+                error.plot(at, errors, label=f"seed {seed}", linestyle=line, **style)
+        for axes in (leaves, window, error):
+            axes.set_ylim(bottom=0.0)
+        error.set_xlabel("generation", fontsize=9)
+        leaves.legend(fontsize=8, frameon=False, loc="lower right")
     save(figure, "tree_growth.png")
 
 

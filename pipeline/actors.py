@@ -296,7 +296,7 @@ def start(address: str, cpus: int | None) -> None:
             )
         else:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+    except Exception as error:  # a node that does not come up in time raises no narrower class
         raise ClusterError(
             f"cannot reach Ray at {address!r}: {_first_line(error)}; start one with "
             "`ray start --head`, choose cluster=local, or, if it asks for a token, set "

@@ -35,12 +35,12 @@ SETTINGS = [
 
 TREES = [
     "seed=3",
-    "generations=6",
+    "generations=4",
     "learner=model_trees",
     "learner.window_generations=2",
-    "selfplay.games=6000",
+    "selfplay.games=4000",
     "selfplay.games_per_shard=500",
-    "evaluation.games=100",
+    "evaluation.games=20",
     "tracking=none",
 ]
 
@@ -116,6 +116,7 @@ def test_killed_driver(tmp_path, undisturbed):
     assert all(name.startswith(".") for name in leftovers)
 
 
+@pytest.mark.timeout(900)
 def test_killed_while_trees_grow(tmp_path):
     """The learner, the actors that help it and the driver, in turn; the trees are the same."""
     process = start(tmp_path, "undisturbed", "cluster=serial", settings=TREES)
@@ -125,7 +126,7 @@ def test_killed_while_trees_grow(tmp_path):
     killed: list[str] = []
     process = start(tmp_path, "run", *helped, settings=TREES)
     victims = ["ray::SelfPlayActor", "ray::LearnerActor", "driver"]
-    while process.poll() is None and len(killed) < KILLS:
+    while process.poll() is None and len(killed) < 6:
         time.sleep(chance.uniform(0.3, 2.0))
         # Only while somebody is at work do the titles name the method.
         if not descendants(process, "ray::LearnerActor.run"):
