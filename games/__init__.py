@@ -1,8 +1,9 @@
 """Rules of the games: pure, batched, jitted, importing nothing of ours.
 
 `make_game` is the one way in. Kernels are compiled once per machine into a cache folder that is
-named by a hash of every source file with kernels in it: numba by itself does not notice that a
-kernel in another file has changed and goes on running the old one (docs/decisions/0003).
+named by a hash of every source here and of those elsewhere with kernels in them: numba by itself
+does not notice that a kernel in another file, or a table that it was compiled with, has changed and
+goes on running the old one (docs/decisions/0003).
 """
 
 import hashlib

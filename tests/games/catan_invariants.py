@@ -7,11 +7,11 @@ from games import CHANCE, TERMINAL
 from games.catan.board import EDGE_CORNERS, PORT_CORNERS
 from games.catan.state import DECK, DISCARD, MAIN, PIECES, SUPPLY, VICTORY
 
-_BESIDE = np.zeros((54, 54), bool)
+_BESIDE = np.zeros((54, 54), np.float32)
 _BESIDE[EDGE_CORNERS[:, 0], EDGE_CORNERS[:, 1]] = _BESIDE[
     EDGE_CORNERS[:, 1], EDGE_CORNERS[:, 0]
 ] = 1
-_ENDS = np.zeros((72, 54), bool)
+_ENDS = np.zeros((72, 54), np.float32)
 _ENDS[np.arange(72), EDGE_CORNERS[:, 0]] = _ENDS[np.arange(72), EDGE_CORNERS[:, 1]] = True
 
 
@@ -64,8 +64,18 @@ def _bits(sets, count) -> np.ndarray:
     return (sets[..., None] >> np.arange(count, dtype=np.uint64) & np.uint64(1)).astype(bool)
 
 
-def check_states(game, states) -> None:
-    """Asserts every invariant of some states."""
+_BOARD = ("settlements", "cities", "roads")
+
+
+def check_states(game, states, before=None) -> np.ndarray:
+    """Asserts every invariant of some states.
+
+    Args:
+        before: (states, lengths) one step earlier, row by row: where the board is still the same,
+            the lengths of the roads are not walked again.
+
+    Returns the lengths of the longest roads, int [B, 4].
+    """
     players, params = game.num_players, game.params
     rows = np.arange(len(states))
     hands, bank = states["hands"].astype(int), states["bank"].astype(int)
@@ -90,7 +100,7 @@ def check_states(game, states) -> None:
     built = buildings.any(1)
     assert (settlements.sum(1) + cities.sum(1) <= 1).all(), "a corner has one building"
     assert (roads.sum(1) <= 1).all(), "an edge has one road"
-    near = built @ _BESIDE
+    near = built.astype(np.float32) @ _BESIDE > 0
     assert not (built & near).any(), "the distance rule"
     assert (_bits(states["open"], 54) == ~(built | near)).all()
     on_board = np.stack([roads.sum(2), settlements.sum(2), cities.sum(2)], axis=2)
@@ -100,7 +110,7 @@ def check_states(game, states) -> None:
     for holder in ("road_holder", "army_holder"):
         points += 2 * (states[holder][:, None] == np.arange(4))
     assert (states["points"] == points).all(), "points are what the board shows"
-    assert (_bits(states["reach"], 54) == roads @ _ENDS).all()
+    assert (_bits(states["reach"], 54) == (roads.astype(np.float32) @ _ENDS > 0)).all()
     rates = np.full((len(states), 4, 5), 4)
     has_port = buildings[..., PORT_CORNERS].any(3)
     for port in range(9):
@@ -111,8 +121,16 @@ def check_states(game, states) -> None:
             rates[special, resource] = 2
     assert (states["rates"] == rates).all()
 
-    lengths = np.empty((len(states), 4), np.int64)
-    _longest_chains(roads, buildings, lengths)
+    if before is None:
+        lengths, fresh = np.empty((len(states), 4), np.int64), np.ones(len(states), bool)
+    else:
+        lengths, fresh = before[1].copy(), np.zeros(len(states), bool)
+        for name in _BOARD:
+            changed = states[name] != before[0][name]
+            fresh |= changed.reshape(len(states), -1).any(1)
+    walked = np.empty((int(fresh.sum()), 4), np.int64)
+    _longest_chains(roads[fresh], buildings[fresh], walked)
+    lengths[fresh] = walked
     assert (states["road_length"] == lengths).all(), "the longest road is that of brute force"
     holder, longest = states["road_holder"], lengths.max(1)
     held = holder >= 0
@@ -138,6 +156,7 @@ def check_states(game, states) -> None:
     total = states["points"][rows, active] + cards[rows, active, VICTORY]
     going_on = ~over & (turn >= 0)
     assert (total[going_on] < params["points_to_win"]).all(), "who has the points has won"
+    return lengths
 
 
 def random_actions(game, states, legal, rng) -> np.ndarray:
@@ -155,7 +174,7 @@ def play(game, games, seed, every=1, watch=None) -> np.ndarray:
     the last ones. `watch(game, states, legal, rng)` sees every step. Returns the last states."""
     rng = np.random.default_rng(seed)
     states = game.initial_states(rng.integers(0, 2**63, games))
-    final = []
+    final, before = [], None
     for ply in range(game.max_decisions + 1):
         legal = game.legal_of(states)
         running = states["player"] >= 0
@@ -163,9 +182,11 @@ def play(game, games, seed, every=1, watch=None) -> np.ndarray:
         if watch is not None:
             watch(game, states, legal, rng)
         over = states["player"] == TERMINAL
-        some = states[over] if ply % every else states
-        if len(some):
-            check_states(game, some)
+        if ply % every == 0:
+            lengths = check_states(game, states, before)
+            before = (states[~over], lengths[~over]) if every == 1 else None
+        elif over.any():
+            check_states(game, states[over])
         final.append(states[over])
         states, legal = states[~over], legal[~over]
         if not len(states):
