@@ -9,13 +9,14 @@ values most; what a position is worth to a seat is `worth`, made by hand. For tr
 import numpy as np
 from numba import njit
 
-from games.catan.board import TILE_BITS
+from games.catan.board import TILE_BITS, TILES
 from games.catan.features import best_spot, expected_hand, income_of, one_road_on, turns_to
 from games.catan.rules import apply, hand_size, trade_with
 from games.catan.state import (
     ACCEPT,
     ACCEPTED,
     ANSWER,
+    BANK_TRADE,
     BUILD_CITY,
     BUILD_ROAD,
     BUILD_SETTLEMENT,
@@ -27,18 +28,25 @@ from games.catan.state import (
     COMPOSE,
     COUNTER,
     DECLINE,
+    END_TURN,
     GIVE,
     MAIN,
     PARTNER,
+    PLAY_KNIGHT,
     PLAY_MONOPOLY,
+    PLAY_PLENTY,
+    PLAY_ROADS,
     PROPOSE,
     ROAD,
+    ROBBER,
     SETTLEMENT,
+    STEAL,
     VICTORY,
     WANT,
     rivals_of,
 )
 
+KNIGHT_BONUS = 0.8
 _ROOM = 15  # numbers of scratch that `worth` needs
 
 
@@ -273,11 +281,19 @@ def _value_of(rules, state, me, action, trial, room):
     value = worth(rules, trial[0], me, room)
     if action == BUY_CARD:
         value += 1.3
+    elif action == PLAY_KNIGHT:
+        value += KNIGHT_BONUS
+    elif action == PLAY_ROADS or action == PLAY_PLENTY:
+        value += 1.6
+    elif ROBBER <= action < ROBBER + TILES:
+        value += _theft_worth(rules, trial[0], me)
+    elif STEAL <= action < STEAL + 3:
+        value += 0.05 * state["points"][trial[0]["victim"]]
     return value
 
 
 @njit(cache=True, _nrt=False)
-def _greedy(rules, state, me, row, uniform, trial, room):
+def _greedy(rules, state, me, row, trial, room):
     best = -1e30
     chosen = -1
     for action in range(len(row)):
@@ -306,13 +322,10 @@ def value_greedy(rules, states, mask, uniforms, actions):
         elif phase == COMPOSE:
             actions[i] = _compose(rules, state, me, row, trial, room)
         else:
-            actions[i] = _greedy(rules, state, me, row, uniforms[i], trial, room)
-            if (
-                phase == MAIN
-                and state["offers"] == 0
-                and actions[i] < 41
-                and actions[i] != BUY_CARD
-            ):
+            actions[i] = _greedy(rules, state, me, row, trial, room)
+            # What is built or played goes first; then an offer, before the bank and the turn's end.
+            idle = actions[i] == END_TURN or BANK_TRADE <= actions[i] < BANK_TRADE + 20
+            if phase == MAIN and idle and state["offers"] == 0:
                 given, _ = _plan_offer(rules, state, me, trial, room)
                 if given >= 0 and row[GIVE + given]:
                     actions[i] = GIVE + given
