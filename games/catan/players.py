@@ -162,7 +162,7 @@ def worth(rules, state, me, room):
 
     for seat in range(rules.players):
         if seat != me:
-            weight = 0.4 + 0.1 * state["points"][seat]
+            weight = 0.8 + 0.2 * state["points"][seat]
             value -= weight * income_of(state, seat, True, income)
             value -= 0.5 * state["points"][seat]
     return value

@@ -3,6 +3,9 @@
 A state is in one phase (`games.catan.state`), which says what is to be decided; `player` says by
 whom. Two choices that are none are taken at once: a player without a card to play before the roll
 rolls, and the only possible victim is robbed.
+
+`_nrt=False` leaves out numba's reference counting, which every access to an array in a record would
+pay for (twice the time in all); a kernel that allocates does not compile with it.
 """
 
 import numpy as np
