@@ -1,4 +1,7 @@
-"""What must hold in every state of Catan, told in plain NumPy from the board and the rule book."""
+"""What must hold in every state of Catan, told in plain loops from the board and the rule book.
+
+Nothing here but the tables of the island and the numbers of the box comes from the game's code.
+"""
 
 import numpy as np
 from numba import njit
@@ -7,25 +10,51 @@ from games import CHANCE, TERMINAL
 from games.catan.board import EDGE_CORNERS, PORT_CORNERS
 from games.catan.state import DECK, DISCARD, MAIN, PIECES, SUPPLY, VICTORY
 
-_BESIDE = np.zeros((54, 54), np.float32)
-_BESIDE[EDGE_CORNERS[:, 0], EDGE_CORNERS[:, 1]] = _BESIDE[
-    EDGE_CORNERS[:, 1], EDGE_CORNERS[:, 0]
-] = 1
-_ENDS = np.zeros((72, 54), np.float32)
-_ENDS[np.arange(72), EDGE_CORNERS[:, 0]] = _ENDS[np.arange(72), EDGE_CORNERS[:, 1]] = True
-
-
 # int [54, 3]: the edges at a corner, -1 where there are fewer.
-_AT = np.array([[*np.nonzero(ends)[0], -1][:3] for ends in _ENDS.T])
+_AT = np.array([[*np.nonzero((EDGE_CORNERS == corner).any(1))[0], -1][:3] for corner in range(54)])
+
+PROMISES = (
+    "resource cards are conserved",
+    "no hand, bank or deck is negative",
+    "what is known to be held is held",
+    "an empty seat has nothing",
+    "development cards are held, used or in the deck; victory points are never used",
+    "knights are held, played or in the deck",
+    "what was bought in this turn is in the hand of the turn player",
+    "a corner has one building",
+    "an edge has one road",
+    "the distance rule",
+    "open corners have no building and no neighbour with one",
+    "pieces are conserved, and no limit is passed",
+    "points are what the board shows",
+    "reach is the corners at the ends of own roads",
+    "bank rates are those of the ports",
+    "the longest road is that of brute force",
+    "Longest Road is held from five on, by nobody shorter than another",
+    "Longest Road is set aside in a tie only",
+    "Largest Army is held from three knights on, by nobody with fewer than another",
+    "the turn lies within its limit and is that of the right player",
+    "the main phase belongs to the turn player, with no offer left over",
+    "somebody drops cards exactly in the phase of it",
+    "an offer gives and wants different cards",
+    "who has the points on the own turn has won",
+)
+(
+    CARDS, NEGATIVE, KNOWN, EMPTY, DEVELOPMENT, KNIGHTS, BOUGHT, ONE_BUILDING, ONE_ROAD, DISTANCE,
+    OPEN, LIMITS, POINTS, REACH, RATES, LENGTH, ROAD_HOLDER, ASIDE, ARMY_HOLDER, TURN, MAIN_PHASE,
+    DISCARDS, OFFER, WON,
+) = range(len(PROMISES))  # fmt: skip
 
 
+# Not cached: numba 0.68 crashes where it loads this recursion from its cache.
 @njit
 def _walk(corner, length, own, blocked):
     """Walks on from a corner along edges bool [72] that are still `own`; the most edges in all."""
     best = length
     if length > 0 and blocked[corner]:
         return best
-    for edge in _AT[corner]:
+    for k in range(3):
+        edge = _AT[corner, k]
         if edge >= 0 and own[edge]:
             own[edge] = False
             there = EDGE_CORNERS[edge, 0] + EDGE_CORNERS[edge, 1] - corner
@@ -48,23 +77,219 @@ def longest_chain(own, blocked):
     return best
 
 
-@njit
-def _longest_chains(roads, buildings, out):
-    for i in range(len(roads)):
+@njit(cache=True)
+def _of_cards(state, players):
+    deck_seen = 0
+    active = state["turn_player"]
+    for r in range(5):
+        total = state["bank"][r]
+        used = DECK[r] - state["deck"][r]
+        if state["bank"][r] < 0 or state["deck"][r] < 0 or state["bought"][r] < 0:
+            return NEGATIVE
         for seat in range(4):
-            blocked = np.zeros(54, np.bool_)
-            for other in range(4):
-                if other != seat:
-                    blocked |= buildings[i, other]
-            out[i, seat] = longest_chain(roads[i, seat].copy(), blocked)
+            total += state["hands"][seat, r]
+            used -= state["cards"][seat, r]
+            if state["hands"][seat, r] < 0 or state["cards"][seat, r] < 0:
+                return NEGATIVE
+            if not 0 <= state["known"][seat, r] <= state["hands"][seat, r]:
+                return KNOWN
+            if seat >= players and (state["hands"][seat, r] > 0 or state["cards"][seat, r] > 0):
+                return EMPTY
+        if total != SUPPLY:
+            return CARDS
+        if used < 0 or (r == VICTORY and used != 0):
+            return DEVELOPMENT
+        if r == 0:
+            for seat in range(4):
+                deck_seen += state["knights"][seat]
+            if deck_seen != used:
+                return KNIGHTS
+        if state["bought"][r] > state["cards"][active, r]:
+            return BOUGHT
+    return -1
 
 
-def _bits(sets, count) -> np.ndarray:
-    """bool [..., count] of uint64 [...]."""
-    return (sets[..., None] >> np.arange(count, dtype=np.uint64) & np.uint64(1)).astype(bool)
+@njit(cache=True)
+def _spread(state, buildings, roads, on_board):
+    """Writes who has what: buildings int [4, 54] (2 = a city, 3 = both), roads bool [4, 72],
+    on_board int [4, 3] roads, settlements, cities."""
+    one = np.uint64(1)
+    for seat in range(4):
+        on_board[seat, :] = 0
+        for corner in range(54):
+            settlement = state["settlements"][seat] >> np.uint64(corner) & one
+            city = state["cities"][seat] >> np.uint64(corner) & one
+            buildings[seat, corner] = settlement + np.uint64(2) * city
+            on_board[seat, 1] += np.int64(settlement)
+            on_board[seat, 2] += np.int64(city)
+        for edge in range(72):
+            word = state["roads"][seat, edge // 64]
+            roads[seat, edge] = word >> np.uint64(edge % 64) & one != 0
+            on_board[seat, 0] += roads[seat, edge]
 
 
-_BOARD = ("settlements", "cities", "roads")
+@njit(cache=True)
+def _of_board(state, buildings, roads, on_board):
+    one = np.uint64(1)
+    built = np.zeros(54, np.int64)
+    for corner in range(54):
+        for seat in range(4):
+            built[corner] += (buildings[seat, corner] & 1) + (buildings[seat, corner] >> 1)
+        if built[corner] > 1:
+            return ONE_BUILDING
+    near = np.zeros(54, np.bool_)
+    for edge in range(72):
+        a, b = EDGE_CORNERS[edge]
+        owners = 0
+        for seat in range(4):
+            owners += roads[seat, edge]
+        if owners > 1:
+            return ONE_ROAD
+        if built[a] > 0 and built[b] > 0:
+            return DISTANCE
+        near[a] |= built[b] > 0
+        near[b] |= built[a] > 0
+    for corner in range(54):
+        free = built[corner] == 0 and not near[corner]
+        if (state["open"] >> np.uint64(corner) & one != 0) != free:
+            return OPEN
+    for seat in range(4):
+        points = on_board[seat, 1] + 2 * on_board[seat, 2]
+        points += 2 * (state["road_holder"] == seat) + 2 * (state["army_holder"] == seat)
+        if state["points"][seat] != points:
+            return POINTS
+        for kind in range(3):
+            left = state["pieces"][seat, kind]
+            if left < 0 or on_board[seat, kind] + left != PIECES[kind]:
+                return LIMITS
+        reach = np.zeros(54, np.bool_)
+        for edge in range(72):
+            if roads[seat, edge]:
+                reach[EDGE_CORNERS[edge, 0]] = reach[EDGE_CORNERS[edge, 1]] = True
+        for corner in range(54):
+            if (state["reach"][seat] >> np.uint64(corner) & one != 0) != reach[corner]:
+                return REACH
+        rates = np.full(5, 4)
+        for port in range(9):
+            a, b = PORT_CORNERS[port]
+            if buildings[seat, a] > 0 or buildings[seat, b] > 0:
+                kind = state["port"][port]
+                for r in range(5):
+                    if kind == r:
+                        rates[r] = 2
+                    elif kind == 5:
+                        rates[r] = min(rates[r], 3)
+        for r in range(5):
+            if state["rates"][seat, r] != rates[r]:
+                return RATES
+    return -1
+
+
+@njit
+def _measure(buildings, roads, lengths):
+    """Writes the length of the longest road of each seat, int [4]."""
+    for seat in range(4):
+        blocked = np.zeros(54, np.bool_)
+        for other in range(4):
+            if other != seat:
+                blocked |= buildings[other] > 0
+        lengths[seat] = longest_chain(roads[seat].copy(), blocked)
+
+
+@njit(cache=True)
+def _of_awards(state, lengths):
+    longest, most, holders = lengths.max(), 0, 0
+    for seat in range(4):
+        if state["road_length"][seat] != lengths[seat]:
+            return LENGTH
+        holders += lengths[seat] == longest
+        most = max(most, state["knights"][seat])
+    holder = state["road_holder"]
+    if holder >= 0 and (longest < 5 or lengths[holder] != longest):
+        return ROAD_HOLDER
+    if holder < 0 and longest >= 5 and holders == 1:
+        return ASIDE
+    holder = state["army_holder"]
+    if (holder >= 0) != (most >= 3) or (holder >= 0 and state["knights"][holder] != most):
+        return ARMY_HOLDER
+    return -1
+
+
+@njit(cache=True)
+def _of_turn(state, players, points_to_win, turn_limit):
+    turn, active = np.int64(state["turn"]), np.int64(state["turn_player"])
+    if not -2 * players <= turn < turn_limit:
+        return TURN
+    # Set-up goes forth and back: turns -2P..-1.
+    if active != (turn % players if turn >= 0 else min(turn + 2 * players, -1 - turn)):
+        return TURN
+    drops = 0
+    offers = False
+    for seat in range(4):
+        drops += state["discards"][seat]
+        offers |= state["answers"][seat] != 0
+        for r in range(5):
+            give, want = state["give"][seat, r], state["want"][seat, r]
+            offers |= give != 0 or want != 0
+            if give > 0 and want > 0:
+                return OFFER
+    over = state["player"] == TERMINAL
+    if state["phase"] == MAIN and not over and (state["player"] != active or offers):
+        return MAIN_PHASE
+    if (drops > 0) != (state["phase"] == DISCARD):
+        return DISCARDS
+    points = state["points"][active] + state["cards"][active, VICTORY]
+    if not over and turn >= 0 and points >= points_to_win:
+        return WON
+    return -1
+
+
+@njit(cache=True)
+def _same_board(one, other):
+    """Are the pieces the same, and all that `_of_board` compares with them?"""
+    if one["open"] != other["open"] or one["road_holder"] != other["road_holder"]:
+        return False
+    if one["army_holder"] != other["army_holder"]:
+        return False
+    for seat in range(4):
+        if (
+            one["settlements"][seat] != other["settlements"][seat]
+            or one["cities"][seat] != other["cities"][seat]
+            or one["roads"][seat, 0] != other["roads"][seat, 0]
+            or one["roads"][seat, 1] != other["roads"][seat, 1]
+            or one["reach"][seat] != other["reach"][seat]
+            or one["points"][seat] != other["points"][seat]
+        ):
+            return False
+        for kind in range(3):
+            if one["pieces"][seat, kind] != other["pieces"][seat, kind]:
+                return False
+        for r in range(5):
+            if one["rates"][seat, r] != other["rates"][seat, r]:
+                return False
+    return True
+
+
+@njit
+def _first_broken(states, before, lengths, players, points_to_win, turn_limit):
+    """(row, promise) of the first state that breaks one, else (-1, -1); see `check_states`."""
+    buildings = np.empty((4, 54), np.int64)
+    roads = np.empty((4, 72), np.bool_)
+    on_board = np.empty((4, 3), np.int64)
+    for i in range(len(states)):
+        state = states[i]
+        broken = _of_cards(state, players)
+        if broken < 0 and not (len(before) > 0 and _same_board(state, before[i])):
+            _spread(state, buildings, roads, on_board)
+            broken = _of_board(state, buildings, roads, on_board)
+            _measure(buildings, roads, lengths[i])
+        if broken < 0:
+            broken = _of_awards(state, lengths[i])
+        if broken < 0:
+            broken = _of_turn(state, players, points_to_win, turn_limit)
+        if broken >= 0:
+            return i, broken
+    return -1, -1
 
 
 def check_states(game, states, before=None) -> np.ndarray:
@@ -72,101 +297,45 @@ def check_states(game, states, before=None) -> np.ndarray:
 
     Args:
         before: (states, lengths) one step earlier, row by row: where the board is still the same,
-            the lengths of the roads are not walked again.
+            it is not looked at again.
 
     Returns the lengths of the longest roads, int [B, 4].
     """
-    players, params = game.num_players, game.params
-    rows = np.arange(len(states))
-    hands, bank = states["hands"].astype(int), states["bank"].astype(int)
-    known, cards, deck = (states[name].astype(int) for name in ("known", "cards", "deck"))
-    active, turn = states["turn_player"].astype(int), states["turn"].astype(int)
-    over = states["player"] == TERMINAL
-
-    assert (hands >= 0).all() and (bank >= 0).all()
-    assert (hands.sum(1) + bank == SUPPLY).all(), "resource cards are conserved"
-    assert (known >= 0).all() and (known <= hands).all(), "what is known to be held is held"
-    assert not hands[:, players:].any() and not cards[:, players:].any()
-    assert (cards >= 0).all() and (deck >= 0).all() and (states["bought"] >= 0).all()
-    used = DECK - deck - cards.sum(1)
-    assert (used >= 0).all() and not used[:, VICTORY].any()
-    assert (used[:, 0] == states["knights"].sum(1)).all(), "knights are held, played or in the deck"
-    assert (states["bought"] <= cards[rows, active]).all()
-
-    settlements, cities = _bits(states["settlements"], 54), _bits(states["cities"], 54)
-    low, high = _bits(states["roads"][..., 0], 64), _bits(states["roads"][..., 1], 8)
-    roads = np.concatenate([low, high], axis=2)
-    buildings = settlements | cities
-    built = buildings.any(1)
-    assert (settlements.sum(1) + cities.sum(1) <= 1).all(), "a corner has one building"
-    assert (roads.sum(1) <= 1).all(), "an edge has one road"
-    near = built.astype(np.float32) @ _BESIDE > 0
-    assert not (built & near).any(), "the distance rule"
-    assert (_bits(states["open"], 54) == ~(built | near)).all()
-    on_board = np.stack([roads.sum(2), settlements.sum(2), cities.sum(2)], axis=2)
-    assert (on_board + states["pieces"] == PIECES).all(), "pieces are conserved"
-    assert (states["pieces"] >= 0).all()
-    points = on_board[..., 1] + 2 * on_board[..., 2]
-    for holder in ("road_holder", "army_holder"):
-        points += 2 * (states[holder][:, None] == np.arange(4))
-    assert (states["points"] == points).all(), "points are what the board shows"
-    assert (_bits(states["reach"], 54) == (roads.astype(np.float32) @ _ENDS > 0)).all()
-    rates = np.full((len(states), 4, 5), 4)
-    has_port = buildings[..., PORT_CORNERS].any(3)
-    for port in range(9):
-        rates[has_port[..., port] & (states["port"][:, port, None] == 5)] = 3
-    for port in range(9):
-        for resource in range(5):
-            special = has_port[..., port] & (states["port"][:, port, None] == resource)
-            rates[special, resource] = 2
-    assert (states["rates"] == rates).all()
-
-    if before is None:
-        lengths, fresh = np.empty((len(states), 4), np.int64), np.ones(len(states), bool)
-    else:
-        lengths, fresh = before[1].copy(), np.zeros(len(states), bool)
-        for name in _BOARD:
-            changed = states[name] != before[0][name]
-            fresh |= changed.reshape(len(states), -1).any(1)
-    walked = np.empty((int(fresh.sum()), 4), np.int64)
-    _longest_chains(roads[fresh], buildings[fresh], walked)
-    lengths[fresh] = walked
-    assert (states["road_length"] == lengths).all(), "the longest road is that of brute force"
-    holder, longest = states["road_holder"], lengths.max(1)
-    held = holder >= 0
-    assert (longest[held] >= 5).all()
-    assert (lengths[rows[held], holder[held]] == longest[held]).all(), "nobody is longer"
-    aside = ~held & (longest >= 5)
-    ties = (lengths[aside] == longest[aside, None]).sum(1)
-    assert (ties > 1).all(), "Longest Road is set aside in a tie only"
-    knights, holder = states["knights"].astype(int), states["army_holder"]
-    held = holder >= 0
-    assert (held == (knights.max(1) >= 3)).all()
-    assert (knights[rows[held], holder[held]] == knights[held].max(1)).all()
-
-    assert ((turn >= -2 * players) & (turn < params["turn_limit"])).all()
-    first = np.minimum(turn + 2 * players, -1 - turn)
-    assert (active == np.where(turn >= 0, turn % players, first)).all()
-    main = ~over & (states["phase"] == MAIN)
-    assert (states["player"][main] == active[main]).all()
-    for name in ("give", "want", "answers"):
-        assert not states[name][main].any(), "no offer is left over"
-    assert ((states["discards"].sum(1) > 0) == (states["phase"] == DISCARD)).all()
-    assert not ((states["give"] > 0) & (states["want"] > 0)).any()
-    total = states["points"][rows, active] + cards[rows, active, VICTORY]
-    going_on = ~over & (turn >= 0)
-    assert (total[going_on] < params["points_to_win"]).all(), "who has the points has won"
+    earlier, lengths = before or (states[:0], np.empty((len(states), 4), np.int64))
+    params = game.params
+    row, broken = _first_broken(
+        states, earlier, lengths, game.num_players, params["points_to_win"], params["turn_limit"]
+    )
+    assert row < 0, f"{PROMISES[broken]}\n{game.state_to_text(game.rules, states[row])}"
     return lengths
+
+
+@njit(cache=True)
+def _choose(players, legal, chances, uniforms, actions):
+    """A legal action of each row, an outcome drawn by its probability, else 0."""
+    for i in range(len(players)):
+        actions[i] = 0
+        if players[i] == TERMINAL:
+            continue
+        weights = 0.0
+        columns = chances.shape[1] if players[i] == CHANCE else legal.shape[1]
+        for column in range(columns):
+            weights += chances[i, column] if players[i] == CHANCE else legal[i, column]
+        left = uniforms[i] * weights
+        for column in range(columns):
+            weight = chances[i, column] if players[i] == CHANCE else legal[i, column]
+            if weight > 0:
+                actions[i] = column
+                left -= weight
+                if left < 0:
+                    break
 
 
 def random_actions(game, states, legal, rng) -> np.ndarray:
     """A legal action of each row, an outcome drawn by its probability, else 0; int32 [B]."""
-    chosen = np.where(legal, rng.random(legal.shape, np.float32), -1).argmax(1)
-    shares = np.cumsum(game.chance_of(states), axis=1, dtype=np.float64)
-    drawn = (shares <= rng.random((len(states), 1)) * shares[:, -1:]).sum(1)
-    players = states["player"]
-    actions = np.where(players >= 0, chosen, np.where(players == CHANCE, drawn, 0))
-    return actions.astype(np.int32)
+    actions = np.empty(len(states), np.int32)
+    _choose(states["player"], legal, game.chance_of(states), rng.random(len(states)), actions)
+    return actions
 
 
 def play(game, games, seed, every=1, watch=None) -> np.ndarray:
@@ -177,18 +346,21 @@ def play(game, games, seed, every=1, watch=None) -> np.ndarray:
     final, before = [], None
     for ply in range(game.max_decisions + 1):
         legal = game.legal_of(states)
-        running = states["player"] >= 0
-        assert (legal.any(1) == running).all(), "a player always has an action, others never"
+        over = states["player"] == TERMINAL
+        assert (legal.any(1) == (states["player"] >= 0)).all(), "only a player has actions, always"
         if watch is not None:
             watch(game, states, legal, rng)
-        over = states["player"] == TERMINAL
         if ply % every == 0:
             lengths = check_states(game, states, before)
-            before = (states[~over], lengths[~over]) if every == 1 else None
+            before = (states, lengths) if every == 1 else None
         elif over.any():
             check_states(game, states[over])
-        final.append(states[over])
-        states, legal = states[~over], legal[~over]
+        if over.any():
+            final.append(states[over])
+            stay = np.flatnonzero(~over)
+            states, legal = states.take(stay), legal[stay]
+            if before is not None:
+                before = (states, before[1][stay])
         if not len(states):
             break
         states = game.after(states, random_actions(game, states, legal, rng))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from catan_invariants import check_states, longest_chain, play, random_actions
+from catan_situation import Situation, edge_between
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,62 @@ def test_invariants_of_random_games(options):
         if won:
             expected[state["turn_player"]] = 1
         assert paid == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("field", "at", "value", "promise"),
+    [
+        ("bank", [0], 15, "resource cards are conserved"),
+        ("deck", [1], -1, "no hand, bank or deck is negative"),
+        ("known", (0, 4), 3, "what is known to be held is held"),
+        ("cards", (3, 2), 1, "an empty seat has nothing"),
+        ("deck", [1], 4, "development cards are held, used or in the deck"),
+        ("knights", [1], 2, "knights are held, played or in the deck"),
+        ("bought", [0], 2, "what was bought in this turn is in the hand"),
+        ("cities", [1], 1 << 12, "a corner has one building"),
+        ("roads", (1, 0), 1 << edge_between(8, 12), "an edge has one road"),
+        ("settlements", [1], 1 << 17, "the distance rule"),  # beside 12
+        ("open", [], 0, "open corners"),
+        ("pieces", (0, 0), 13, "pieces are conserved"),
+        ("points", [0], 2, "points are what the board shows"),
+        ("reach", [0], 1 << 12, "reach is the corners"),
+        ("rates", (1, 3), 2, "bank rates are those of the ports"),
+        ("road_length", [0], 3, "the longest road is that of brute force"),
+        ("turn", [], 10, "the turn lies within its limit"),
+        ("player", [], 1, "the main phase belongs to the turn player"),
+        ("answers", [1], 1, "with no offer left over"),
+        ("discards", [2], 1, "somebody drops cards exactly in the phase"),
+        ("want", (1, 4), 1, "an offer gives and wants different cards"),
+        ("cards", (0, 1), 9, "development cards are held"),
+    ],
+)
+def test_the_invariants_see_what_is_wrong(field, at, value, promise):
+    s = Situation(players=3).settlement(0, 12).road(0, 12, 8).hand(0, wood=2, ore=2)
+    s.settlement(1, 40).cards(0, knight=1).knights(1, 1).turn(0, number=9)
+    s.deck(knight=12, victory=5, roads=2, plenty=2, monopoly=2)
+    check_states(s.game, s.state)
+    s.one["give"][1, 4] = promise.startswith("an offer")
+    s.state[field][(0, *at)] = value
+    with pytest.raises(AssertionError, match=promise):
+        check_states(s.game, s.state)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "holders", "promise"),
+    [
+        ((4, 0), {"road": 0}, "Longest Road is held from five on"),
+        ((5, 6), {"road": 0}, "by nobody shorter than another"),
+        ((5, 4), {}, "Longest Road is set aside in a tie only"),
+        ((0, 0), {"army": 1}, "Largest Army is held from three knights on"),
+    ],
+)
+def test_the_invariants_see_an_award_in_wrong_hands(lengths, holders, promise):
+    paths = (12, 8, 13, 18, 24, 30), (27, 33, 38, 43, 47, 51, 48)
+    s = Situation()
+    for seat, (length, path) in enumerate(zip(lengths, paths, strict=True)):
+        s.road(seat, *path[: length + 1])
+    with pytest.raises(AssertionError, match=promise):
+        check_states(s.game, s.holds(**holders).state)
 
 
 def test_no_legal_action_breaks_an_invariant():

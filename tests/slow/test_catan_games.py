@@ -1,4 +1,4 @@
-"""Invariants on every step of 100,000 random games of Catan, all options on and off."""
+"""Invariants on every step of 100,000 random games of Catan, all options on and off: two minutes."""
 
 import sys
 from pathlib import Path
