@@ -50,7 +50,17 @@ def _cache_folder() -> Path:
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())
 
-from games.game import CHANCE, ILLEGAL, TERMINAL, Game, Solution, Solver, Symmetry  # noqa: E402
+from games.game import (  # noqa: E402
+    CHANCE,
+    ILLEGAL,
+    ONLOOKER,
+    TERMINAL,
+    Game,
+    Solution,
+    Solver,
+    Symmetry,
+    View,
+)
 
 GAMES = {  # name -> module with a function `make(**params) -> Game`
     "catan": "games.catan",
@@ -91,10 +101,12 @@ __all__ = [
     "CHANCE",
     "GAMES",
     "ILLEGAL",
+    "ONLOOKER",
     "TERMINAL",
     "Game",
     "Solution",
     "Solver",
     "Symmetry",
+    "View",
     "make_game",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from games.game import CHANCE, HEADER, ILLEGAL, TERMINAL, Game, Solution, Symmetry
+from games.game import CHANCE, HEADER, ILLEGAL, ONLOOKER, TERMINAL, Game, Solution, Symmetry
 
 _GUARD = 64  # bytes behind every array that a kernel writes, which must stay as they were
 _ROUNDING = 1e-5
@@ -47,6 +47,8 @@ def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: floa
         met.append(states)
         _check_independence(watch, states, actions, facts, rng)
         _check_words(watch, states, rng)
+        if game.view is not None:
+            _check_view(watch, states, actions, facts["step"], rng)
     for index, symmetry in enumerate(game.symmetries):
         _check_symmetry(watch, index, symmetry, seeds, rng)
     if game.solver is not None:
@@ -429,6 +431,12 @@ def _check_words(watch, states, rng) -> None:
                 and len(set(words)) == len(words),
                 "outcome_to_text must give every possible outcome a text of its own",
             )
+        if game.state_to_svg is not None:
+            picture = game.state_to_svg(game.rules, state)
+            watch.demand(
+                isinstance(picture, str) and picture.startswith("<svg"),
+                "state_to_svg must give a text that begins with <svg",
+            )
         shown = game.state_to_json(game.rules, state)
         watch.demand(isinstance(shown, dict), "state_to_json must give a dict")
         try:
@@ -451,6 +459,32 @@ def _check_words(watch, states, rng) -> None:
             )
         else:
             watch.demand(False, f"state_from_text must refuse {nonsense!r} with ValueError")
+
+
+def _check_view(watch, states, actions, after, rng) -> None:
+    """That every seat is told something of every position and of its own choices. Whether that is
+    too much only tests of the game can tell."""
+    game = watch.game
+    for i in rng.permutation(len(states))[:200]:
+        before, then = states[i].copy(), after[i].copy()
+        over = before["player"] == TERMINAL
+        for seat in (ONLOOKER, *range(game.num_players)):
+            text = game.view.state_to_text(game.rules, before, seat)
+            watch.demand(
+                isinstance(text, str) and text, "view.state_to_text must give every seat a text"
+            )
+            if over:
+                continue
+            text = game.view.event_to_text(game.rules, before, int(actions[i]), then, seat)
+            watch.demand(
+                isinstance(text, str) and (text or seat == ONLOOKER or seat != before["player"]),
+                "view.event_to_text must give a text, which is not empty for who has chosen",
+            )
+        watch.demand_rows(
+            _same(before[None], states[i : i + 1]) & _same(then[None], after[i : i + 1]),
+            "the words for a state must not change it",
+            states[i:],
+        )
 
 
 def _check_symmetry(watch, index: int, symmetry: Symmetry, seeds, rng) -> None:

@@ -33,6 +33,7 @@ from numba import njit
 
 CHANCE = -1  # `player` where chance decides
 TERMINAL = -2  # `player` after the end
+ONLOOKER = -1  # seat of a `View` that sees what every seat sees
 ILLEGAL = np.iinfo(np.int16).min  # score of an action that is not legal
 
 # `player` is 0..P-1, CHANCE or TERMINAL; `ply` counts choices so far, those of chance included.
@@ -44,6 +45,19 @@ class Symmetry(NamedTuple):
 
     observation: np.ndarray  # int64 [F]: feature f of the image is feature observation[f]
     action: np.ndarray  # int64 [A]: action a becomes action[a]
+
+
+class View(NamedTuple):
+    """What a seat sees of a game that hides something from its players, in words for people.
+
+    A seat is 0..P-1 or ONLOOKER. Both functions tell what the seat may know and nothing else,
+    whoever's turn it is.
+    """
+
+    state_to_text: Callable[[NamedTuple, np.void, int], str]  # (rules, state, seat)
+    # (rules, before, action, after, seat): a choice of a player or of chance, and what it did, in
+    # a line that names who chose; "" where the seat sees nothing of it. Seat None sees everything.
+    event_to_text: Callable[[NamedTuple, np.void, int, np.void, int | None], str]
 
 
 class Solver(NamedTuple):
@@ -181,6 +195,9 @@ class Game:
     chance_probabilities: Callable = no_chance
     # (rules, state, outcome) -> text; None: people read "outcome 3".
     outcome_to_text: Callable[[NamedTuple, np.void, int], str] | None = None
+    view: View | None = None  # None: everybody sees everything
+    # A picture of a position: SVG that stands alone in a file.
+    state_to_svg: Callable[[NamedTuple, np.void], str] | None = None
     # Players that come with the game: kernel(rules, states, mask, uniforms, actions), where
     # uniforms is float64 [B] in [0, 1) and actions int32 [B] is written.
     scripted: Mapping[str, Callable] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from games import CHANCE, TERMINAL, Game
+from games import CHANCE, ONLOOKER, TERMINAL, Game
 from pipeline.config import CONF, make_game_from
 from pipeline.errors import ConfigError, SessionError, UserError
 from pipeline.policies.base import LearnedPolicy
@@ -368,15 +368,31 @@ class Terminal:
             print(self._result())
 
     def _tell(self, at: int) -> None:
-        """One choice of the game in a line."""
+        """One choice of the game in a line, as those at the screen may see it."""
         session, ply = self.session, self.session.played[at]
+        people = self._people()
+        if people:
+            seen = session.seen(at, people[0] if len(people) == 1 else ONLOOKER)
+            if seen is not None:
+                if seen:
+                    print(f"  {seen}")
+                return
         who = "chance" if ply.player == CHANCE else self._who(ply.player)
         forced = ply.player != CHANCE and not ply.asked and session.seats[ply.player].policy is None
         print(f"  {who}: {session.words(at)}{' (the only action)' * forced}")
 
     def _show(self) -> None:
-        game = self.session.game
-        print(f"\n{game.state_to_text(game.rules, self.session.state[0])}\n")
+        """The position, as who decides may see it; all of it after the end or without people."""
+        game, state, people = self.session.game, self.session.state[0], self._people()
+        if game.view is not None and people and self.session.player != TERMINAL:
+            seat = people[0] if len(people) == 1 else self.session.player
+            text = game.view.state_to_text(game.rules, state, seat)
+        else:
+            text = game.state_to_text(game.rules, state)
+        print(f"\n{text}\n")
+
+    def _people(self) -> list[int]:
+        return [i for i, seat in enumerate(self.session.seats) if seat.policy is None]
 
     def _who(self, player: int) -> str:
         seat = self.session.seats[player]
@@ -384,8 +400,7 @@ class Terminal:
 
     def _alone(self, player: int) -> bool:
         """Is this the only person at the table?"""
-        people = [i for i, seat in enumerate(self.session.seats) if seat.policy is None]
-        return people == [player]
+        return self._people() == [player]
 
     def _result(self) -> str:
         session = self.session

@@ -220,6 +220,15 @@ class Session:
             return game.outcome_in_words(self._states[at][0], ply.action)
         return game.action_to_text(game.rules, ply.action)
 
+    def seen(self, at: int, seat: int) -> str | None:
+        """The choice number `at` as `seat` (or ONLOOKER) sees it, in a line: "" where it sees
+        nothing of it, None in a game that hides nothing."""
+        view, states = self.game.view, self._states
+        if view is None:
+            return None
+        action = self._line[at].action
+        return view.event_to_text(self.game.rules, states[at][0], action, states[at + 1][0], seat)
+
     # Files.
 
     def to_json(self) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 selfplay traces summary mine                     counts per generation
 selfplay traces show mine --generation 3 --game 17   one game, replayed as text
+selfplay traces show mine --brief --svg end.svg  a line for every choice; the end as a picture
 selfplay traces check mine                       every shard: SHA-256, checksums, replay
 selfplay traces export mine --out games.parquet  readable columns for DuckDB or pandas
 """
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +20,9 @@ from pipeline import traces
 from pipeline.config import make_game_from
 from pipeline.errors import ShardError, UserError
 from pipeline.progress import Progress
+from pipeline.replay import found, keys_of, picture, shards_of, transcript
 from pipeline.run import Run
 from pipeline.storage import reason
-from pipeline.streams import Streams, game_keys
 
 
 def main(arguments: list[str]) -> None:
@@ -36,6 +36,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--root", default="runs", help="where the runs are (default: runs)")
     parser.add_argument("--generation", type=int, help="only this one (default: all; show: newest)")
     parser.add_argument("--game", type=int, default=0, help="show: number of the game (default: 0)")
+    parser.add_argument(
+        "--brief", action="store_true", help="show: a line for every choice, no positions between"
+    )
+    parser.add_argument("--svg", metavar="FILE", help="show: a picture of the last position")
     parser.add_argument("--out", help="export: a .parquet or .csv file")
     options = parser.parse_args(arguments)
     run = Run.open(options.root, options.run)
@@ -45,7 +49,7 @@ def main(arguments: list[str]) -> None:
     elif options.verb == "check":
         print(check(run, generations))
     elif options.verb == "show":
-        print(show(run, generations[-1], options.game))
+        print(show(run, generations[-1], options.game, options.brief, options.svg))
     else:
         if not options.out:
             parser.error("export needs --out FILE.parquet or --out FILE.csv")
@@ -87,18 +91,6 @@ def summary(run: Run, generations: list[int]) -> str:
 _NO_COUNT = ("path", "sha256", "lengths", "openings")
 
 
-def _shards(run: Run, game: Game, generation: int) -> Iterator[tuple[str, traces.Shard]]:
-    for entry in run.manifest(generation)["shards"]:
-        path = entry["path"]
-        yield path, traces.read_shard(run.storage, game, path, entry["sha256"])
-
-
-def _keys(shard: traces.Shard) -> np.ndarray:
-    facts = shard.metadata
-    indices = np.arange(facts["first_game"], facts["first_game"] + facts["games"])
-    return game_keys(facts["seed"], "selfplay", facts["generation"], indices)
-
-
 def check(run: Run, generations: list[int]) -> str:
     """Verifies every shard: the manifest's SHA-256, page checksums, and a replay by the rules.
 
@@ -113,7 +105,7 @@ def check(run: Run, generations: list[int]) -> str:
     for _, entry in paths:
         try:
             shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
-            traces.check(game, shard, _keys(shard), run.storage.where(entry["path"]))
+            traces.check(game, shard, keys_of(shard), run.storage.where(entry["path"]))
             rows += len(shard.traces)
         except ShardError as error:
             bad.append(str(error))
@@ -124,54 +116,20 @@ def check(run: Run, generations: list[int]) -> str:
     return f"{len(paths)} shards, {rows:,} decisions: all as their manifests and the rules say"
 
 
-def show(run: Run, generation: int, number: int) -> str:
-    """One game replayed as text, forced actions and chance included.
+def show(run: Run, generation: int, number: int, brief: bool, svg: str | None) -> str:
+    """One game replayed as text, forced actions and chance included; its end as a picture into
+    the file `svg`.
 
     Raises:
-        UserError: there is no such game.
+        UserError: there is no such game, the file cannot be written, or there are no pictures.
     """
-    game = make_game_from(run.config.game)
-    entry = run.shard_of_game(generation, number)
-    shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
-    traces.check(game, shard, _keys(shard), run.storage.where(entry["path"]))
-    return _transcript(game, shard, number)
-
-
-def _transcript(game: Game, shard: traces.Shard, number: int) -> str:
-    facts, rows = shard.metadata, shard.traces
-    key = _keys(shard)[number - facts["first_game"]]
-    mine = np.flatnonzero(rows.game == number)
-    lines = [f"generation {facts['generation']}, game {number}"]
-    state = game.initial_states([key])
-    row = iter(mine)
-    while state["player"][0] != traces.TERMINAL:
-        lines += ["", game.state_to_text(game.rules, state[0])]
-        if state["player"][0] == traces.CHANCE:
-            action = np.zeros(1, np.int32)
-            uniforms = Streams(np.array([key]), state["ply"]).uniform()
-            traces.draw_outcomes(game.chance_of(state), uniforms, np.zeros(1, np.int64), action)
-            lines.append(f"  chance: {game.outcome_in_words(state[0], int(action[0]))}")
-        else:
-            legal = np.flatnonzero(game.legal_of(state)[0])
-            if len(legal) == 1:
-                action = legal.astype(np.int32)
-                words = "the only action"
-            else:
-                at = next(row)
-                action = rows.action[at : at + 1]
-                words = f"by {facts['policies'][rows.policy[at]]}"
-                if rows.explored[at]:
-                    words += ", exploring"
-                if not np.isnan(rows.probability[at]):
-                    words += f", with probability {rows.probability[at]:.3f}"
-                if not np.isnan(rows.value[at]):
-                    words += f", value {rows.value[at]:+.3f}"
-            text = game.action_to_text(game.rules, int(action[0]))
-            lines.append(f"  player {state['player'][0]}: {text}  ({words})")
-        state = game.after(state, action)
-    lines += ["", game.state_to_text(game.rules, state[0])]
-    ends = ", ".join(f"player {p} {value:+g}" for p, value in enumerate(game.returns_of(state)[0]))
-    return "\n".join([*lines, f"returns: {ends}"])
+    game, shard = found(run, generation, number)
+    if svg is not None:
+        try:
+            Path(svg).write_text(picture(game, shard, number), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"cannot write {svg}: {reason(error)}") from error
+    return transcript(game, shard, number, brief)
 
 
 def export(run: Run, generations: list[int], out: Path) -> str:
@@ -188,7 +146,7 @@ def export(run: Run, generations: list[int], out: Path) -> str:
     part = out.with_name(f".{out.name}.part")  # what was there before stays until all is read
     try:
         for generation in generations:
-            for _, shard in _shards(run, game, generation):
+            for _, shard in shards_of(run, game, generation):
                 table = readable(run.name, game, shard)
                 if writer is None:
                     make = pq.ParquetWriter if out.suffix == ".parquet" else pacsv.CSVWriter

@@ -24,6 +24,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from pipeline import replay
 from pipeline.config import flatten, make_game_from, to_dict
 from pipeline.errors import ConfigError, RunError, UserError
 from pipeline.policies.store import PolicySource, load_policy
@@ -265,6 +266,7 @@ class Sender:
             self._client.log_artifacts(self._id, name, f"policies/{generation:04d}")
             kind = json.loads((Path(name) / "policy.json").read_text())["kind"]
         self._send_pages(kind, generation)
+        self._send_game(generation)
         picture = figures.value_bars(self._solution, record, self._game.title)
         if picture is not None:
             path = f"{self._run.folder(generation)}/values.png"
@@ -297,6 +299,23 @@ class Sender:
                 for file, data in files.items():
                     (Path(name) / file).write_bytes(data)
                 self._client.log_artifacts(self._id, name, f"{where}/{generation:04d}")
+
+    def _send_game(self, generation: int) -> None:
+        """The first game of a generation, as a transcript and its end as a picture, of games that
+        draw pictures. Numbers do not wait for it either."""
+        if self._game.state_to_svg is None or generation == 0:
+            return
+        try:
+            game, shard = replay.found(self._run, generation, 0)
+            files = {
+                "transcript.txt": replay.transcript(game, shard, 0, brief=True),
+                "end.svg": replay.picture(game, shard, 0),
+            }
+        except UserError as error:
+            print(f"warning: no game of generation {generation}: {error}", file=sys.stderr)
+            return
+        for file, text in files.items():
+            self._client.log_text(self._id, text, f"games/{generation:04d}/{file}")
 
     def _frame(self, generation: int) -> bytes | None:
         path = f"{self._run.folder(generation)}/values.png"

@@ -11,12 +11,12 @@ docs/games/catan.md.
 
 import numpy as np
 
-from games.catan import features, raw, rules, words
+from games.catan import drawing, features, raw, rules, words
 from games.catan.board import BEGINNER, FIXED_PORTS, ports_from_text, tiles_from_text
 from games.catan.mapping import HIERARCHY
 from games.catan.players import value_greedy, weighted_random
 from games.catan.state import ACTIONS, BANK_ONLY, FULL_TRADE, NO_TRADE, OUTCOMES, STATE, Rules
-from games.game import Game
+from games.game import Game, View
 
 _TRADING = {"none": NO_TRADE, "bank": BANK_ONLY, "full": FULL_TRADE}
 _HAND = 95  # cards of resources in the game: no hand is larger
@@ -152,6 +152,8 @@ def make(
         action_to_text=words.action_to_text,
         outcome_to_text=words.outcome_to_text,
         state_to_json=words.state_to_json,
+        view=View(words.view_to_text, words.event_to_text),
+        state_to_svg=drawing.state_to_svg,
         num_outcomes=OUTCOMES,
         chance_probabilities=rules.chance_probabilities,
         hierarchy=HIERARCHY,

@@ -162,7 +162,7 @@ def worth(rules, state, me, room):
 
     for seat in range(rules.players):
         if seat != me:
-            weight = 0.8 + 0.2 * state["points"][seat]
+            weight = 0.4 + 0.1 * state["points"][seat]
             value -= weight * income_of(state, seat, True, income)
             value -= 0.5 * state["points"][seat]
     return value
@@ -283,7 +283,7 @@ def _value_of(rules, state, me, action, trial, room):
         value += 1.3
     elif action == PLAY_KNIGHT:
         value += KNIGHT_BONUS
-    elif action == PLAY_ROADS or action == PLAY_PLENTY:
+    elif action in (PLAY_ROADS, PLAY_PLENTY):
         value += 1.6
     elif ROBBER <= action < ROBBER + TILES:
         value += _theft_worth(rules, trial[0], me)

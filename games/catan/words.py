@@ -20,13 +20,16 @@ from games.catan.rules import has_won, step
 from games.catan.state import (
     ACCEPT,
     ACTIONS,
+    ANSWER,
     BANK_TRADE,
+    BEFORE_ROLL,
     BUILD_CITY,
     BUILD_ROAD,
     BUILD_SETTLEMENT,
     BUY_CARD,
     CANCEL,
     CARD_NAMES,
+    CHOOSE,
     CITY,
     COMPOSE,
     COUNTER,
@@ -51,6 +54,7 @@ from games.catan.state import (
     SETTLEMENT,
     STATE,
     STEAL,
+    STEAL_CARD,
     TAKE_CARD,
     VICTORY,
     WANT,
@@ -143,24 +147,15 @@ def _corners(owned) -> str:
     return " ".join(str(int(corner)) for corner in np.nonzero(owned)[0]) or "none"
 
 
-def state_to_text(rules, state) -> str:
-    """The map, then everything that is written on paper: all hands are open."""
+def _deciding(rules, state) -> str:
+    return f"{PHASE_NAMES[state['phase']]}, {_who_decides(rules, state)}"
+
+
+def _seat_lines(rules, state) -> list[str]:
+    """Points, awards, pieces and rates of every player, and where they have built."""
     settlements, cities = owners(state["settlements"]), owners(state["cities"])
     roads = road_owners(state["roads"])
-    lines = [
-        f"turn {state['turn']} of player {state['turn_player']}, rolled {state['dice']}, "
-        f"ply {state['ply']}: {PHASE_NAMES[state['phase']]}, {_who_decides(rules, state)}",
-        *draw_map(state),
-        " " * 10 + "".join(f"{name:>6}" for name in RESOURCES) + "  |"
-        + "".join(f"{name:>9}" for name in _CARD_COLUMNS),
-        _row("bank", state["bank"], state["deck"]),
-    ]  # fmt: skip
-    for seat in range(rules.players):
-        lines.append(_row(f"player {seat}", state["hands"][seat], state["cards"][seat]))
-        if (state["known"][seat] != state["hands"][seat]).any():
-            lines.append(_row(f"known of {seat}", state["known"][seat]))
-    if state["bought"].any():
-        lines.append(f"bought in this turn: {' '.join(map(str, state['bought'].tolist()))}")
+    lines = []
     for seat in range(rules.players):
         awards = [
             name
@@ -177,21 +172,94 @@ def state_to_text(rules, state) -> str:
             f"  settlements {_corners(settlements == seat)}; cities {_corners(cities == seat)}; "
             f"roads {_edges(roads == seat)}",
         ]
+    return lines
+
+
+def _offer_line(state, seat: int) -> str:
+    return (
+        f"offer of player {seat}: gives {_cards(state['give'][seat])}, "
+        f"wants {_cards(state['want'][seat])}"
+    )
+
+
+def state_to_text(rules, state) -> str:
+    """The map, then everything that is written on paper: all hands are open."""
+    lines = [
+        f"turn {state['turn']} of player {state['turn_player']}, rolled {state['dice']}, "
+        f"ply {state['ply']}: {_deciding(rules, state)}",
+        *draw_map(state),
+        " " * 10 + "".join(f"{name:>6}" for name in RESOURCES) + "  |"
+        + "".join(f"{name:>9}" for name in _CARD_COLUMNS),
+        _row("bank", state["bank"], state["deck"]),
+    ]  # fmt: skip
+    for seat in range(rules.players):
+        lines.append(_row(f"player {seat}", state["hands"][seat], state["cards"][seat]))
+        if (state["known"][seat] != state["hands"][seat]).any():
+            lines.append(_row(f"known of {seat}", state["known"][seat]))
+    if state["bought"].any():
+        lines.append(f"bought in this turn: {' '.join(map(str, state['bought'].tolist()))}")
+    lines += _seat_lines(rules, state)
     if state["discards"].any():
         lines.append(f"still to discard: {' '.join(map(str, state['discards'].tolist()))}")
     pending = [f"{name} {state[name]}" for name in _PENDING]
     lines.append(f"robber t{state['robber']}, {', '.join(pending)}")
     for seat in range(rules.players):
         if state["give"][seat].any() or state["want"][seat].any():
-            lines.append(
-                f"offer of player {seat}: gives {_cards(state['give'][seat])}, "
-                f"wants {_cards(state['want'][seat])}"
-            )
+            lines.append(_offer_line(state, seat))
     if state["answers"].any():
         words = [_ANSWERS[answer] for answer in state["answers"][: rules.players]]
         lines.append(f"answers: {', '.join(words)}")
     lines.append(f"board: {tiles_to_text(state['resource'], state['number'])}")
     lines.append(f"ports: {ports_to_text(state['port'])}")
+    return "\n".join(lines)
+
+
+def _own_cards(state, seat: int) -> str:
+    """The development cards of a player as they see them."""
+    held = [f"{n} {name}" for n, name in zip(state["cards"][seat], CARD_NAMES, strict=True) if n]
+    text = ", ".join(held) or "none"
+    if state["turn_player"] == seat and state["bought"].any():
+        new = [f"{n} {name}" for n, name in zip(state["bought"], CARD_NAMES, strict=True) if n]
+        text += f" (bought in this turn: {', '.join(new)})"
+    return text
+
+
+def view_to_text(rules, state, seat: int) -> str:
+    """A position as `seat` sees it, ONLOOKER for what all see. Of a rival's hand the cards that
+    everybody can count, and how many others; of development cards and the deck how many."""
+    deciding = _deciding(rules, state)
+    if state["phase"] == BEFORE_ROLL and state["turn_player"] != seat:
+        deciding = f"{PHASE_NAMES[DICE]}, chance"  # only who holds a card to play is asked
+    rolled = f", rolled {state['dice']}" if state["dice"] else ""
+    when = f"turn {state['turn']}" if state["turn"] >= 0 else "set-up"
+    lines = [
+        f"{when} of player {state['turn_player']}{rolled}: {deciding}",
+        *draw_map(state),
+        " " * 10 + "".join(f"{name:>6}" for name in RESOURCES) + " unknown | development cards",
+        _row("bank", state["bank"]) + f"         | {state['deck'].sum()} in the deck",
+    ]
+    for player in range(rules.players):
+        hand, known = state["hands"][player], state["known"][player]
+        if player == seat:
+            lines.append(f"{_row('you', hand)}         | {_own_cards(state, seat)}")
+        else:
+            hidden = int(hand.sum() - known.sum())
+            count = int(state["cards"][player].sum())
+            lines.append(f"{_row(f'player {player}', known)}{hidden or '':>8} | {count or 'none'}")
+    lines += _seat_lines(rules, state)
+    for player in np.flatnonzero(state["discards"]):
+        lines.append(f"player {player} has to discard {state['discards'][player]}")
+    for name, thing in (("free_roads", "roads"), ("takes", "cards")):
+        if state[name]:
+            lines.append(f"free {thing} left: {state[name]}")
+    if state["phase"] in (COMPOSE, ANSWER, CHOOSE):
+        for player in range(rules.players):
+            composing = state["phase"] == COMPOSE and state["player"] == player
+            made = player == state["turn_player"] or state["answers"][player] == COUNTERED
+            if player == seat if composing else made:
+                lines.append(_offer_line(state, player))
+        for player in np.flatnonzero(state["answers"]):
+            lines.append(f"player {player}: {_ANSWERS[state['answers'][player]]}")
     return "\n".join(lines)
 
 
@@ -384,16 +452,32 @@ def _shortages(rules, state, number: int) -> list[str]:
     return [RESOURCES[r] for r in np.nonzero(due > state["bank"])[0]]
 
 
-def event_to_text(rules, before, action: int, after) -> str:
-    """What an action or an outcome did, as a line of a transcript; both states are records."""
+def event_to_text(rules, before, action: int, after, seat: int | None = None) -> str:
+    """What an action or an outcome did, as a line of a transcript; both states are records.
+
+    Args:
+        seat: who reads it, ONLOOKER for what all see, None for everything. What it does not see at
+            all is "": cards that another puts together for an offer, and that another might have
+            played a card before the roll.
+    """
     turn_player, phase = int(before["turn_player"]), before["phase"]
     who = f"player {before['player'] if before['player'] >= 0 else turn_player}"
+    if seat is not None and seat != before["player"]:
+        if action == ROLL and phase == BEFORE_ROLL:
+            return ""
+        if GIVE <= action < WANT + 5 or (phase == COMPOSE and action == CANCEL):
+            return ""
     if before["player"] == CHANCE:
         text = f"{who} {outcome_to_text(rules, before, action)}"
+        if seat is not None and phase == DEAL and seat != turn_player:
+            text = f"{who} draws a card"
+        if phase == STEAL_CARD and seat not in (None, turn_player, int(before["victim"])):
+            text = f"{who} steals a card from player {before['victim']}"
     elif phase == COMPOSE and action == PROPOSE:
-        seat = int(before["player"])
-        kind = "offers" if seat == turn_player else "counters with"
-        text = f"{who} {kind} {_cards(before['give'][seat])} for {_cards(before['want'][seat])}"
+        offerer = int(before["player"])
+        kind = "offers" if offerer == turn_player else "counters with"
+        cards = _cards(before["give"][offerer]), _cards(before["want"][offerer])
+        text = f"{who} {kind} {cards[0]} for {cards[1]}"
     elif PARTNER <= action < STEAL + 3:
         other = (int(before["player"]) + 1 + (action - PARTNER) % 3) % rules.players
         if action < STEAL:
@@ -406,9 +490,9 @@ def event_to_text(rules, before, action: int, after) -> str:
         text = f"{who}: {ACTION_TEXTS[action]}"
     gained = after["hands"].astype(int) - before["hands"]
     if phase == DICE or before["turn"] < 0:
-        for seat in range(rules.players):
-            if (gained[seat] > 0).any():
-                text += f"; player {seat} gets {_cards(gained[seat])}"
+        for other in range(rules.players):
+            if (gained[other] > 0).any():
+                text += f"; player {other} gets {_cards(gained[other])}"
         if phase == DICE and action != 5:
             for name in _shortages(rules, before, action + 2):
                 text += f"; the bank is short of {name}"
@@ -418,11 +502,11 @@ def event_to_text(rules, before, action: int, after) -> str:
         if after[holder] != before[holder]:
             new = f"player {after[holder]} takes" if after[holder] >= 0 else "nobody has"
             text += f"; {new} {name}"
-    for seat in range(rules.players):
-        if after["road_length"][seat] < before["road_length"][seat]:
+    for other in range(rules.players):
+        if after["road_length"][other] < before["road_length"][other]:
             text += (
-                f"; the road of player {seat} is cut from {before['road_length'][seat]} to "
-                f"{after['road_length'][seat]}"
+                f"; the road of player {other} is cut from {before['road_length'][other]} to "
+                f"{after['road_length'][other]}"
             )
     if after["phase"] == OVER:
         points = (after["points"] + after["cards"][:, VICTORY])[: rules.players].tolist()

@@ -109,6 +109,7 @@ def make(
         state_from_text=words.state_from_text,
         action_to_text=words.action_to_text,
         state_to_json=words.state_to_json,
+        state_to_svg=words.state_to_svg,
         scripted=agents.SCRIPTED,
         zero_sum=True,
     )

@@ -11,7 +11,7 @@ from games.catan.board import EDGE_CORNERS, PORT_CORNERS
 from games.catan.state import DECK, DISCARD, MAIN, PIECES, SUPPLY, VICTORY
 
 # int [54, 3]: the edges at a corner, -1 where there are fewer.
-_AT = np.array([[*np.nonzero((EDGE_CORNERS == corner).any(1))[0], -1][:3] for corner in range(54)])
+_AT = np.array([[*np.nonzero((corner == EDGE_CORNERS).any(1))[0], -1][:3] for corner in range(54)])
 
 PROMISES = (
     "resource cards are conserved",

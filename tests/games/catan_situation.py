@@ -30,6 +30,7 @@ class Situation:
         self.game = make_game("catan", **{"board": "beginner", "ports": "fixed", **params})
         self.state = self.game.initial_states([0])
         self.events: list[str] = []
+        self.happened: list[tuple] = []  # (state before, action, state after) of each event
         self.turn(0)
 
     @property
@@ -123,6 +124,7 @@ class Situation:
     def _step(self, action: int) -> None:
         before = self.one.copy()
         self.state = self.game.after(self.state, [action])
+        self.happened.append((before, action, self.one.copy()))
         self.events.append(event_to_text(self.game.rules, before, action, self.one))
 
     def draw(self, outcome: int) -> "Situation":

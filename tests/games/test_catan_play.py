@@ -194,6 +194,9 @@ def test_what_is_hidden_from_a_player_changes_nothing_they_observe(observation):
                 assert (seen == again).all(), np.array(game.observation_names)[
                     (seen != again).any(0)
                 ]
+                for state, other in zip(states[:2], others, strict=False):
+                    words = [game.view.state_to_text(game.rules, x, viewer) for x in (state, other)]
+                    assert words[0] == words[1]
         states = game.after(states, random_actions(game, states, game.legal_of(states), rng))
     assert changed > 500
 

@@ -7,7 +7,7 @@ import pytest
 from catan_invariants import random_actions
 from catan_situation import Situation
 
-from games import make_game
+from games import ONLOOKER, make_game
 from games.catan.drawing import numbering_svg, state_to_svg
 from games.catan.state import ACTIONS
 from games.catan.words import transcript
@@ -82,6 +82,54 @@ def test_events_say_what_happened():
     assert s.events[-1] == "player 0 draws road building"
     s = Situation().cards(0, monopoly=1).hand(1, ore=2).act("play monopoly on ore")
     assert s.events[-1] == "player 0: play monopoly on ore and gets 2 ore"
+
+
+def seen(s, seat):
+    """The lines of all events as a seat sees them."""
+    return [s.game.view.event_to_text(s.game.rules, *event, seat) for event in s.happened]
+
+
+def test_a_theft_is_told_in_full_to_thief_and_victim_only():
+    s = Situation().settlement(1, 8).hand(1, ore=1).before_roll(0).roll(7)
+    s.act("robber to t4").stolen("ore")
+    full, less = ("player 0 steals ore from player 1", "player 0 steals a card from player 1")
+    assert [seen(s, seat)[-1] for seat in (0, 1, 2, ONLOOKER)] == [full, full, less, less]
+
+
+def test_a_drawn_card_is_told_to_its_owner_only():
+    s = Situation().hand(0, sheep=1, wheat=1, ore=1).act("buy a development card").dealt("victory")
+    assert [seen(s, seat)[-1] for seat in (0, 1, ONLOOKER)] == [
+        "player 0 draws victory point", "player 0 draws a card", "player 0 draws a card"
+    ]  # fmt: skip
+
+
+def test_an_offer_is_told_when_it_is_made_and_not_while_it_is_put_together():
+    s = Situation(trading="full").hand(0, wood=1).hand(1, ore=1)
+    s.act("offer wood", "ask for ore", "make the offer", "accept")
+    assert seen(s, 1) == ["", "", "player 0 offers 1 wood for 1 ore", "player 1: accept"]
+    assert seen(s, 0)[:2] == ["player 0: offer wood", "player 0: ask for ore"]
+
+
+def test_who_could_have_played_a_card_before_the_roll_is_not_told():
+    # Only a player with a card to play is asked before the roll.
+    s = Situation().cards(0, knight=1).before_roll(0)
+    words = [s.game.view.state_to_text(s.game.rules, s.one, seat) for seat in (0, 1)]
+    assert words[0].startswith("turn 8 of player 0: before the roll, player 0\n")
+    assert words[1].startswith("turn 8 of player 0: dice, chance\n")
+    s.act("roll")
+    assert (seen(s, 0), seen(s, 1)) == (["player 0: roll"], [""])
+
+
+def test_a_view_shows_own_cards_and_of_others_what_can_be_counted():
+    s = Situation().hand(0, wood=2).hand(1, ore=1).hidden(1, wood=1).cards(1, victory=2)
+    s.cards(0, knight=1, victory=1)
+    words = [s.game.view.state_to_text(s.game.rules, s.one, seat) for seat in (0, 1, 2)]
+    rows = [[" ".join(line.split()) for line in text.splitlines()] for text in words]
+    mine, theirs = "you 2 0 0 0 0 | 1 knight, 1 victory point", "you 1 0 0 0 1 | 2 victory point"
+    assert mine in rows[0] and "player 1 0 0 0 0 1 1 | 2" in rows[0]
+    assert theirs in rows[1] and "player 0 2 0 0 0 0 | 2" in rows[1]
+    assert "player 0 2 0 0 0 0 | 2" in rows[2]
+    assert "bank 16 19 19 19 18 | 21 in the deck" in rows[2]
 
 
 def test_json_names_owners_hands_and_the_winner():

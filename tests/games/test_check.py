@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from games import CHANCE, GAMES, ILLEGAL, TERMINAL, Game, Solver, Symmetry, make_game
+from games import CHANCE, GAMES, ILLEGAL, TERMINAL, Game, Solver, Symmetry, View, make_game
 from games.check import check_game
 from games.game import HEADER
 
@@ -386,6 +386,9 @@ BROKEN = [
     (SUM, {"state_to_json": lambda rules, state: {"sum": state["sum"]}}, "what JSON can hold"),
     (SUM, {"scripted": {"fours": script_of_fours}}, "player fours must choose a legal action"),
     (SUM, {"scripted": {"by row": script_by_row}}, "by row must decide each row by that row"),
+    (SUM, {"view": View(lambda *_: "", lambda *_: "+1")}, "view.state_to_text must give every"),
+    (SUM, {"view": View(lambda *_: "sum", lambda *_: "")}, "view.event_to_text must give a text"),
+    (SUM, {"state_to_svg": lambda *_: "a picture"}, "state_to_svg must give a text that begins"),
     (SUM, {"baselines": ("nobody",)}, "baselines must be scripted players"),
     (ROW, {"zero_sum": False}, "a solver is for zero_sum games without chance"),
     (ROW, {"solver": solver(lambda scores, states: scores.astype(np.int32))}, "give int16"),

@@ -156,9 +156,9 @@ def test_every_shard_replays_by_the_rules(tmp_path):
     game = make_game("sumto", target=20, max_step=4)
     for entry in run.manifest(2)["shards"]:
         shard = traces.read_shard(run.storage, game, entry["path"], entry["sha256"])
-        from pipeline.traces_cli import _keys
+        from pipeline.replay import keys_of
 
-        traces.check(game, shard, _keys(shard), entry["path"])
+        traces.check(game, shard, keys_of(shard), entry["path"])
 
 
 def test_nothing_is_counted_twice(tmp_path):
