@@ -104,16 +104,17 @@ def transcript(game: Game, shard: traces.Shard, number: int, brief: bool = False
     state = None
     for choice in choices(game, shard, number):
         before, state = choice.before[0], choice.after
-        if before["ply"] == 0 or not brief:
+        if not brief:
             lines += ["", game.state_to_text(game.rules, before)]
-        if brief:
-            lines += [""] * (before["ply"] == 0)
-            lines.append(f"{before['ply']:>5}  {_line(game, choice)}")
-        elif before["player"] == CHANCE:
-            lines.append(f"  chance: {game.outcome_in_words(before, choice.action)}")
-        else:
-            text = game.action_to_text(game.rules, choice.action)
-            lines.append(f"  player {before['player']}: {text}  ({choice.how})")
+            if before["player"] == CHANCE:
+                lines.append(f"  chance: {game.outcome_in_words(before, choice.action)}")
+            else:
+                text = game.action_to_text(game.rules, choice.action)
+                lines.append(f"  player {before['player']}: {text}  ({choice.how})")
+            continue
+        if before["ply"] == 0:
+            lines += ["", game.state_to_text(game.rules, before), ""]
+        lines.append(f"{before['ply']:>5}  {_line(game, choice)}")
     assert state is not None  # no game is over at its start
     lines += ["", game.state_to_text(game.rules, state[0])]
     ends = ", ".join(f"player {p} {value:+g}" for p, value in enumerate(game.returns_of(state)[0]))

@@ -46,7 +46,6 @@ from games.catan.state import (
     rivals_of,
 )
 
-KNIGHT_BONUS = 0.8
 _ROOM = 15  # numbers of scratch that `worth` needs
 
 
@@ -153,7 +152,7 @@ def worth(rules, state, me, room):
     elif spot > 0.0:
         value += 1.2 * _soon(turns_to(state, me, hand, income, ROAD))
     value += 1.2 * _soon(turns_to(state, me, hand, income, CARD))
-    value -= 0.25 * max(size - rules.discard_limit, 0)
+    value -= 0.6 * max(size - rules.discard_limit, 0)
 
     for card in range(5):
         if card != VICTORY:
@@ -170,7 +169,8 @@ def worth(rules, state, me, room):
 
 @njit(cache=True, _nrt=False)
 def _soon(turns):
-    return 0.8 / (1.0 + turns)
+    """How much of its worth a purchase so many turns away has now."""
+    return 1.6 / (2.0 + turns)
 
 
 # ---- trades
@@ -282,7 +282,7 @@ def _value_of(rules, state, me, action, trial, room):
     if action == BUY_CARD:
         value += 1.3
     elif action == PLAY_KNIGHT:
-        value += KNIGHT_BONUS
+        value += 0.8
     elif action in (PLAY_ROADS, PLAY_PLENTY):
         value += 1.6
     elif ROBBER <= action < ROBBER + TILES:

@@ -5,17 +5,22 @@ from xml.etree import ElementTree
 import pytest
 from small_runs import small_config
 
+from games import make_game
 from pipeline import replay, traces_cli, tracking
 from pipeline.errors import UserError
 from pipeline.run import Run
 from pipeline.train import train
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of mlflow and its libraries
+
+ISLANDS = make_game("catan", points_to_win=3, turn_limit=60, trading="bank")
 CATAN = {
-    "game": {"name": "catan", "points_to_win": 3, "turn_limit": 60, "trading": "bank"},
+    "game": {"name": "catan", **ISLANDS.params},
     "generations": 1,
     "selfplay__games": 6,
     "selfplay__games_per_shard": 3,
-    "evaluation__every": 0,
+    "evaluation__games": 4,
+    "evaluation__predecessor": False,
     "evaluation__baselines": [],
 }
 
@@ -51,7 +56,7 @@ def test_a_game_without_pictures_says_so(tmp_path):
     with pytest.raises(UserError, match="game sumto draws no pictures"):
         traces_cli.main(["show", "sums", "--root", str(tmp_path), "--svg", "end.svg"])
     text = replay.transcript(*replay.found(Run.open(str(tmp_path), "sums"), 1, 0), 0, brief=True)
-    assert "    0  player 0: +" in text
+    assert "\n    0  player 0: +" in text
 
 
 def test_mlflow_has_the_first_game_of_every_generation(played):
