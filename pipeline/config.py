@@ -407,6 +407,21 @@ def _check_network(learner: ValueNetworkConfig | QNetworkConfig) -> None:
 
 
 @dataclass
+class StudyConfig:
+    """Several trainings and a tournament of what they learned, as in a paper. `pipeline.study`."""
+
+    approaches: list[str] = MISSING  # of learner hierarchical, a run each
+    players: list[str] = MISSING  # baselines in the tournament
+    expert: str = MISSING  # the baseline that stands in for a person
+    games: int = MISSING  # per pairing
+
+    def __post_init__(self) -> None:
+        for approach in self.approaches:
+            _one_of("study.approaches", approach, APPROACHES)
+        _within("study.games", self.games, 1, 10**7)
+
+
+@dataclass
 class Config:
     run: str | None = None  # None: a new name from the game and the time
     root: str = "runs"
@@ -421,6 +436,7 @@ class Config:
     gate: GateConfig = MISSING
     tracking: TrackingConfig = MISSING
     cluster: ClusterConfig = MISSING
+    study: StudyConfig | None = None
 
     def __post_init__(self) -> None:
         _within("seed", self.seed, 0, 2**63 - 1)
@@ -444,6 +460,13 @@ class Config:
                 f"learner.shaping={self.learner.shaping} needs a game that tells threats, as "
                 f"k_in_a_row does; {game.name} does not; choose learner.shaping=none"
             )
+        if self.study is not None:
+            if self.learner.name != "hierarchical":
+                raise ConfigError(
+                    f"study trains the approaches of learner=hierarchical, got {self.learner.name}"
+                )
+            for name in (*self.study.players, self.study.expert):
+                _one_of("study.players", name, tuple(known))
         if self.learner.name == "hierarchical" and game.hierarchy is None:
             raise ConfigError(
                 f"learner=hierarchical needs a game with behaviours, as catan; {game.name} has "

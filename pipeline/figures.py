@@ -942,6 +942,73 @@ def run_figures(
     return {stem: png for stem, png in figures.items() if png is not None}
 
 
+# The figures of Pfeiffer (2004).
+
+
+def paper_wins(
+    wins: Mapping[tuple[str, str], Any], order: Sequence[str], heroes: Sequence[str]
+) -> bytes:
+    """Figure 2: share of games that each of `heroes` wins, alone against three of every other.
+
+    Args:
+        wins: `study.Won` by (one, other).
+        order: of all players.
+
+    Returns:
+        PNG; bars with their intervals, a line at the 25% of equals.
+    """
+    others = [name for name in order if any((hero, name) in wins for hero in heroes)]
+    figure, axes = _panel("games won by one against three of another kind", "share of games")
+    width = 0.8 / max(len(heroes), 1)
+    for k, hero in enumerate(heroes):
+        met = [name for name in others if (hero, name) in wins]
+        found = [wins[hero, name] for name in met]
+        at = np.array([others.index(name) for name in met]) + (k - (len(heroes) - 1) / 2) * width
+        shares = np.array([won.share for won in found])
+        errors = np.array([[won.share - won.low, won.high - won.share] for won in found]).T
+        axes.bar(
+            at,
+            shares,
+            0.9 * width,
+            yerr=errors if len(found) else None,
+            color=SERIES[k],
+            label=hero,
+            capsize=2,
+            error_kw={"linewidth": 0.8},
+        )
+    axes.axhline(0.25, color=BLACK, linewidth=0.8, linestyle="dashed", label="equals")
+    axes.set_ylim(0.0, 1.0)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xticks(range(len(others)), [name.replace("_", "\n") for name in others], fontsize=7)
+    _legend(axes)
+    return _png(figure)
+
+
+def paper_points(
+    together: Mapping[str, Any], order: Sequence[str], expert: str, points_to_win: float
+) -> bytes:
+    """Figure 3: points of the worst, the mean and the best of three of a kind against an expert.
+
+    Args:
+        together: `study.Points` by kind.
+        order: of all players.
+
+    Returns:
+        PNG; three lines, with intervals.
+    """
+    kinds = [name for name in order if name in together]
+    figure, axes = _panel(f"points of three of a kind against one {expert}", "points")
+    for k, name in enumerate(("worst", "mean", "best")):
+        values = [together[kind].points[k] for kind in kinds]
+        margins = [together[kind].margins[k] for kind in kinds]
+        look: Any = {"color": SERIES[k], "marker": MARKERS[k], "capsize": 2, "linewidth": 1.2}
+        axes.errorbar(range(len(kinds)), values, margins, label=name, **look)
+    axes.set_ylim(0.0, points_to_win + 0.5)
+    axes.set_xticks(range(len(kinds)), [name.replace("_", "\n") for name in kinds], fontsize=7)
+    _legend(axes)
+    return _png(figure)
+
+
 # What the figures share.
 
 

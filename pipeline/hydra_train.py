@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from pipeline import sweep
+from pipeline import study, sweep
 from pipeline.config import CONF, Config, to_config, to_dict
 from pipeline.errors import ConfigError, UserError
 from pipeline.run import Run, new_run_name
@@ -51,6 +51,9 @@ def main() -> None:
 
 
 def _train_one(config: Config) -> None:
+    if config.study is not None:
+        print(study.play(config))
+        return
     choices = HydraConfig.get().runtime.choices
     label = choices["game"] if choices["experiment"] == "none" else choices["experiment"]
     if config.run is None:

@@ -355,14 +355,22 @@ class Tournament:
         taken = Counter([*labels.values(), *others.values()])
         return labels | {key: o if taken[o] == 1 else key for key, o in others.items()}
 
-    def _close(self, parts: dict[tuple[str, int], _Part]) -> str:
+    def played(self) -> list[Played]:
+        """All games that lie there, by pairing."""
+        return self._played(self._stored())
+
+    def _played(self, parts: dict[tuple[str, int], _Part]) -> list[Played]:
         labels = self._labels({key for part in parts.values() for key in part.keys})
         games: dict[tuple[str, ...], list[Results]] = {}
         for _, part in sorted(parts.items()):
             games.setdefault(tuple(labels[key] for key in part.keys), []).append(part.results)
-        matches = [Played(names, self._mixed, _joined(each)) for names, each in games.items()]
+        return [Played(names, self._mixed, _joined(each)) for names, each in games.items()]
+
+    def _close(self, parts: dict[tuple[str, int], _Part]) -> str:
+        matches = self._played(parts)
+        labels = {label for match in matches for label in match.labels}
         outcomes = [outcome for match in matches for outcome in match_outcomes(match)]
-        anchor = ratings.ANCHOR if ratings.ANCHOR in labels.values() else self.players[0].label
+        anchor = ratings.ANCHOR if ratings.ANCHOR in labels else self.players[0].label
         rated = ratings.fit(outcomes, anchor, self.config.replicates, self.config.seed)
         assert rated is not None
         order = [each["player"] for each in rated["players"]]

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
@@ -580,8 +580,15 @@ def parent_run(root: str, config: Any, name: str) -> str | None:
     return run.info.run_id
 
 
-def close_parent(root: str, config: Any, parent: str, table: str, best: dict[str, float]) -> None:
-    """Files a sweep's table with its parent run and closes it."""
+def close_parent(
+    root: str,
+    config: Any,
+    parent: str,
+    table: str,
+    best: dict[str, float],
+    files: Mapping[str, bytes] | None = None,
+) -> None:
+    """Files a sweep's table with its parent run, more files if there are any, and closes it."""
     import mlflow
 
     mlflow.set_tracking_uri(tracking_uri(Storage(root), config.tracking.uri))
@@ -589,6 +596,10 @@ def close_parent(root: str, config: Any, parent: str, table: str, best: dict[str
     client.log_text(parent, table, "jobs.md")
     for key, value in best.items():
         client.log_metric(parent, key, value)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in (files or {}).items():
+            (Path(folder) / name).write_bytes(data)
+        client.log_artifacts(parent, folder)
     client.set_terminated(parent)
 
 
