@@ -13,14 +13,16 @@ from games.game import CHANCE, HEADER, ILLEGAL, ONLOOKER, TERMINAL, Game, Soluti
 
 _GUARD = 64  # bytes behind every array that a kernel writes, which must stay as they were
 _ROUNDING = 1e-5
+_SLIPS = 60  # texts of positions with a slip in them that are read
 _SOLVED = 50  # positions that a solver is asked for
 
 
 def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: float = 1.0) -> None:
     """Plays random games and asserts everything that the contract demands.
 
-    What it cannot see: whether the rules are the right ones, whether an observation shows more
-    than its player may know, and a symmetry whose image of the start is another start.
+    What it cannot see: whether the rules are the right ones, whether `make` refuses parameters that
+    make no game, whether an observation shows more than its player may know, and a symmetry whose
+    image of the start is another start.
 
     Args:
         game: any game, with or without chance, for any number of players.
@@ -55,6 +57,7 @@ def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: floa
         _check_solver(watch, np.concatenate(met), rng)
     if game.solution is not None:
         _check_solution(watch, game.solution(), largest_return)
+    _check_slips(watch, np.concatenate(met), rng, largest_return)
 
 
 class _Watch:
@@ -485,6 +488,68 @@ def _check_view(watch, states, actions, after, rng) -> None:
             "the words for a state must not change it",
             states[i:],
         )
+
+
+def _slip(text: str, rng: np.random.Generator) -> str:
+    """The text of a position with a character lost, doubled or put for another, or a line lost."""
+    at = int(rng.integers(len(text)))
+    kind = rng.integers(4)
+    if kind == 0:
+        return text[:at] + text[at + 1 :]
+    if kind == 1:
+        return text[: at + 1] + text[at:]
+    if kind == 2:
+        return text[:at] + text[rng.integers(len(text))] + text[at + 1 :]
+    lines = text.splitlines()
+    del lines[rng.integers(len(lines))]
+    return "\n".join(lines)
+
+
+def _check_slips(watch, states, rng, largest_return) -> None:
+    """Reads texts that are almost those of positions. What is not refused must be a position: it is
+    written and read again, and played to its end."""
+    game = watch.game
+    what = "state_from_text must refuse with ValueError what is no position"
+    accepted = []
+    for i in rng.integers(0, len(states), _SLIPS):
+        text = _slip(game.state_to_text(game.rules, states[i].copy()), rng)
+        try:
+            state = game.state_from_text(game.rules, text)
+        except ValueError:
+            continue
+        except Exception as error:
+            watch.demand(False, f"{what}; it raised {error!r} for\n{text}")
+        try:
+            words = game.state_to_text(game.rules, state[0].copy())
+            again = game.state_from_text(game.rules, words)
+            read_back = _same(again, state).all()
+        except Exception:
+            read_back = False
+        watch.demand(
+            read_back, f"{what}; it took one that does not come back from its text:\n{text}"
+        )
+        accepted.append(state)
+    if not accepted:
+        return
+    try:
+        _play_on(watch, np.concatenate(accepted), rng, largest_return)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\nThat position was read from a text: {what}") from error
+
+
+def _play_on(watch, states, rng, largest_return) -> None:
+    """Plays from positions in the middle of games and asserts what must hold there."""
+    game = watch.game
+    while len(states):
+        watch.demand_rows(
+            (states["ply"] >= 0) & (states["ply"] <= game.max_decisions),
+            f"a game must be over after max_decisions ({game.max_decisions}) choices",
+            states,
+        )
+        facts = watch.read(states)
+        _check_position(watch, states, states["ply"], facts, largest_return)
+        after = watch.step(states, _random_actions(game, states, facts, rng))
+        states = after[states["player"] != TERMINAL]
 
 
 def _check_symmetry(watch, index: int, symmetry: Symmetry, seeds, rng) -> None:

@@ -103,6 +103,26 @@ def dice_from_text(rules, text):
     fields = text.split()
     if len(fields) != 7:
         raise ValueError(f"expected seven numbers, got {text!r}")
+    player, ply, turn, roller, *points = map(int, fields)
+    possible = (
+        0 <= turn <= 3 * rules.rounds
+        and (player == TERMINAL) == (turn == 3 * rules.rounds)
+        and player in (CHANCE, TERMINAL, 0, 1, 2)
+        and turn <= ply <= 2 * turn + (player == CHANCE)
+        and roller in (0, 1, 2)
+        and min(points) >= 0
+        and sum(points) <= 2 * turn
+    )
+    if not possible:
+        raise ValueError(f"expected a position that a game can reach, got {text!r}")
+    return np.array([(player, ply, turn, roller, tuple(points))], DICE)
+
+
+def dice_from_any_text(rules, text):
+    """Any seven numbers, as a first draft of a game would have it."""
+    fields = text.split()
+    if len(fields) != 7:
+        raise ValueError(f"expected seven numbers, got {text!r}")
     *others, a, b, c = map(int, fields)
     return np.array([(*others, (a, b, c))], DICE)
 
@@ -444,6 +464,7 @@ BROKEN = [
         {"outcome_to_text": lambda rules, state, outcome: "a die"},
         "outcome a text of its own",
     ),
+    (DICES, {"state_from_text": dice_from_any_text}, "(?s:.*)state_from_text must refuse"),
     (DICES, {"zero_sum": True}, "zero_sum is for games of two players"),
     (DICES, {"max_decisions": 8}, r"over after max_decisions \(8\) choices"),
 ]

@@ -129,8 +129,21 @@ def _from_text(rules, text: str) -> np.ndarray:
         for name in _DICE.names:
             at = values.index(name) + 1
             state[name] = [int(v) for v in values[at : at + 3]] if name == "points" else values[at]
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, OverflowError) as error:
         raise ValueError(f"{text!r} is no position; expected what state_to_text writes") from error
+    player, ply, turn, drawn, pot, points = state[0].item()
+    over, rolling = ply == 2 * _TURNS, ply % 2 == 0
+    possible = (
+        0 <= ply <= 2 * _TURNS
+        and 0 <= turn < 3
+        and player == (TERMINAL if over else CHANCE if rolling else turn)
+        and (drawn == 0 if rolling else 1 <= drawn <= 3)
+        and min(pot, *points) >= 0
+        and pot + sum(points) <= 3 * (ply // 2)
+        and not (over and pot)
+    )
+    if not possible:
+        raise ValueError(f"{text!r} is no position that a game can reach")
     return state
 
 
