@@ -140,6 +140,7 @@ def to_parquet(game: Game, metadata: dict, traces: Traces) -> bytes:
         compression="zstd",
         compression_level=1,
         use_dictionary=["player", "policy", "action", *_OF_BEHAVIOURS],
+        column_encoding={"ply": "DELTA_BINARY_PACKED"},
         write_statistics=False,
         write_page_checksum=True,
         store_schema=True,
