@@ -35,7 +35,7 @@ $(STAMP): requirements.lock pyproject.toml Makefile
 	@rm -f $(VENV)/installed-* && touch $@
 
 train: $(STAMP)  ## train an agent and watch it learn; ARGS="..." takes Hydra overrides
-	@$(BIN)/selfplay train root=$(ROOT) $(ARGS)
+	@$(BIN)/selfplay train root=$(ROOT) $(if $(ARGS),$(ARGS),experiment=catan_short)
 
 test: $(STAMP) test-words check  ## everything that CI runs, on two cores; ARGS="..." goes to pytest
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync test-first test-second
