@@ -328,7 +328,7 @@ def play_games(
 
 def _decide(policy, game, states, legal, memory, rows, rng) -> Decisions:
     """Asks a policy, with what the players remember if it is one that does."""
-    if memory is None or not isinstance(policy, RememberingPolicy):
+    if memory is None or not hasattr(policy, "act_on"):  # a Protocol would be asked slowly
         return policy.act(game, states, legal, rng)
     slots = np.arange(len(memory))[rows] if isinstance(rows, slice) else rows
     remembered = memory[slots, states["player"]]
