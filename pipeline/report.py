@@ -36,7 +36,7 @@ _FIGURES = {  # file stem -> what it shows, for readers and for those who cannot
     "calibration": "Mean predicted value against the mean discounted return that followed, in "
     "bins, for the newest generation. The mean gap is how far the two lie apart, averaged over the "
     "decisions, in returns (a win is 1): 0 if predictions come true on average. Returns are those "
-    "of self-play, exploration included.",
+    "of self-play, exploration included: who values best play predicts more than comes true.",
     "trees": "Leaves and depth of each action's trees, and their error on held-out games and on "
     "held-out rows of games that taught, over the generations.",
     "fitted": "Bellman residual of the newest Q on held-out games, change of Q and of the labels "
