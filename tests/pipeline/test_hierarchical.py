@@ -1,6 +1,8 @@
 """Hierarchical policies and their learner, on Catan: memory, exploration, labels, a small run."""
 
+import io
 import itertools
+from contextlib import redirect_stdout
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +14,7 @@ from pipeline.goals import goal_rewards
 from pipeline.learners import hierarchical as learner
 from pipeline.policies.hierarchical import MOST_STEPS, ExploringHierarchy, HierarchicalPolicy
 from pipeline.policies.scripted import UniformRandom, baseline, baseline_names
+from pipeline.run import Run
 from pipeline.selfplay import play_games
 from pipeline.session import Seat, Session
 from pipeline.streams import game_keys
@@ -196,8 +199,6 @@ def small(tmp_path_factory):
 
     config = catan_config(small_config, tmp_path_factory.mktemp("runs"))
     train(config)
-    from pipeline.run import Run
-
     return Run.open(config.root, config.run)
 
 
@@ -242,6 +243,55 @@ def test_trees_do_not_depend_on_threads(small):
         source, report = fitted(small, threads).run()
         assert source.digest == small.policy(2).digest
         assert report["reached"]["upgrade"] > 0
+
+
+def test_a_run_that_was_continued_is_the_run_in_one_go(small, tmp_path):
+    from small_runs import content, small_config
+
+    for generations in (1, 2):
+        config = catan_config(small_config, tmp_path)
+        config.generations = generations
+        train(config)
+    again = Run.open(config.root, config.run)
+    assert content(again) == content(small)
+
+
+def test_any_recorded_decision_is_explained(small):
+    from pipeline.trees_cli import main as trees
+
+    shown = []
+    first = small.manifest(2)["shards"][0]
+    game = make_game(**small.config.game)
+    from pipeline import traces
+
+    played = traces.read_shard(small.storage, game, first["path"], first["sha256"]).traces
+    step = np.flatnonzero((played.game == 3) & (played.low_action >= 0))[5]
+    other = np.flatnonzero((played.game == 3) & (played.low_action < 0))[0]
+    for at in (step, other):
+        with redirect_stdout(io.StringIO()) as out:
+            trees(
+                [
+                    "explain",
+                    small.name,
+                    "--root",
+                    small.storage.root,
+                    "--of",
+                    "2",
+                    "--game",
+                    "3",
+                    "--ply",
+                    str(played.ply[at]),
+                ]
+            )
+        shown.append(out.getvalue())
+    hierarchy = game.hierarchy
+    low = hierarchy.low_actions[played.low_action[step]]
+    behaviour = hierarchy.behaviours[played.behaviour[step]]
+    assert f"{behaviour} (in force" in shown[0] and f"{low} (chosen" in shown[0]
+    assert "because" in shown[0] and "base" in shown[0]
+    words = game.action_to_text(game.rules, int(played.action[step]))
+    assert words in shown[0].partition("candidates of the mapping")[2]
+    assert "no step of a behaviour" in shown[1]
 
 
 def test_a_saved_policy_decides_as_before(small):
