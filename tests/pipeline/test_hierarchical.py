@@ -269,20 +269,8 @@ def test_any_recorded_decision_is_explained(small):
     other = np.flatnonzero((played.game == 3) & (played.low_action < 0))[0]
     for at in (step, other):
         with redirect_stdout(io.StringIO()) as out:
-            trees(
-                [
-                    "explain",
-                    small.name,
-                    "--root",
-                    small.storage.root,
-                    "--of",
-                    "2",
-                    "--game",
-                    "3",
-                    "--ply",
-                    str(played.ply[at]),
-                ]
-            )
+            where = ["explain", small.name, "--root", small.storage.root, "--of", "2"]
+            trees([*where, "--game", "3", "--ply", str(played.ply[at])])
         shown.append(out.getvalue())
     hierarchy = game.hierarchy
     low = hierarchy.low_actions[played.low_action[step]]
