@@ -239,7 +239,7 @@ class Tournament:
         print(
             f"tournament {self.config.name}: {self.game.title}, {len(self.players)} players, "
             f"{len(matches)} pairings of {games:,} games, {total:,} games to play"
-            + f"; {len(others)} more players have played before" * bool(others)
+            + f"; players of earlier starts: {len(others)}" * bool(others)
             + f"\n  in {self.storage.where(self.folder)}",
             flush=True,
         )

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from pipeline import config as configuration
-from pipeline import evaluate
 from pipeline.config import (
     CONF,
     LEARNERS,
     Config,
     Stage,
     check_run_name,
+    checked,
     flatten,
     make_game_from,
     stage_for,
@@ -26,6 +26,7 @@ from pipeline.config import (
     to_dict,
 )
 from pipeline.errors import ConfigError
+from pipeline.evaluate import EvaluateConfig
 
 SECTIONS = {
     "policy": configuration.PolicyConfig,
@@ -487,12 +488,18 @@ def test_a_game_from_its_section():
 )
 def test_what_evaluate_refuses(compose, overrides, message):
     with pytest.raises(ConfigError) as caught:
-        evaluate._checked(OmegaConf.create(compose(*overrides, name="evaluate")))
+        checked(EvaluateConfig, OmegaConf.create(compose(*overrides, name="evaluate")), "against")
     assert message in one_line(caught)
 
 
 def test_what_evaluate_takes(compose):
-    config = evaluate._checked(
-        OmegaConf.create(compose("run=x", "against=[random,12,other:3]", name="evaluate"))
-    )
-    assert config.against == ["random", 12, "other:3"] and config.generation is None
+    composed = OmegaConf.create(compose("run=x", "against=[random,12,other/3]", name="evaluate"))
+    config = checked(EvaluateConfig, composed, "against")
+    assert config.against == ["random", 12, "other/3"] and config.generation is None
+
+
+@pytest.mark.parametrize("one", ["perfect", "12", "other/3"])
+def test_one_opponent_is_a_list_of_one(compose, one):
+    composed = OmegaConf.create(compose("run=x", f"against={one}", name="evaluate"))
+    [only] = checked(EvaluateConfig, composed, "against").against
+    assert str(only) == one

@@ -165,7 +165,7 @@ def test_the_standings_are_of_all_that_was_ever_played(cup, root, capsys):
     text = cup("fewer", ["one/3", "one/1"], "games=20").play()
     assert files(root, "fewer") == before
     assert before["standings.txt"].decode().strip() in text
-    assert "0 games to play; 3 more players have played before" in capsys.readouterr().out
+    assert "0 games to play; players of earlier starts: 3" in capsys.readouterr().out
     # Whoever joins meets only those who are named with him; nobody else's score changes.
     cup("fewer", ["two/0", "one/1"]).play()
     found = json.loads((root / "tournaments/fewer/ratings.json").read_text())
