@@ -78,7 +78,9 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(root):
     explain = ("explain", "trees")
     assert "no position of this game" in refused(root, *explain, "--position", "99")
     assert "nobody decides" in refused(root, *explain, "--position", "20")
-    assert "has no game 150; it has games 0..149" in refused(root, *explain, "--game", "150")
+    assert "generation 2 of run trees has games 0..149, not 150" in refused(
+        root, *explain, "--game", "150"
+    )
     assert "has decisions at plies 0, 1" in refused(root, *explain, "--game", "0", "--ply", "77")
     assert "no trees yet" in refused(root, *explain, "--position", "3", "--generation", "0")
     assert "not complete" in refused(root, *explain, "--position", "3", "--generation", "9")
