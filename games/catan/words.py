@@ -16,7 +16,7 @@ from games.catan.board import (
     tiles_to_text,
 )
 from games.catan.drawing import draw_map, owners, road_owners
-from games.catan.rules import has_won, step
+from games.catan.rules import chance_probabilities, has_won, legal_actions, step
 from games.catan.state import (
     ACCEPT,
     ACTIONS,
@@ -35,14 +35,20 @@ from games.catan.state import (
     COUNTER,
     COUNTERED,
     DEAL,
+    DECK,
     DECLINE,
     DICE,
+    DISCARD,
     DROP,
     END_TURN,
+    FIRST_ROAD,
     GIVE,
+    KNIGHT,
+    OUTCOMES,
     OVER,
     PARTNER,
     PHASE_NAMES,
+    PIECES,
     PLAY_KNIGHT,
     PLAY_MONOPOLY,
     PLAY_PLENTY,
@@ -55,6 +61,7 @@ from games.catan.state import (
     STATE,
     STEAL,
     STEAL_CARD,
+    SUPPLY,
     TAKE_CARD,
     VICTORY,
     WANT,
@@ -280,8 +287,18 @@ def state_from_text(rules, text: str) -> np.ndarray:
     what others say, and must not contradict them.
 
     Raises:
-        ValueError: some line is missing, is no line of a position, or contradicts another.
+        ValueError: some line is missing, is no line of a position, or contradicts another, or no
+            game comes to such a position.
     """
+    try:
+        return _read(rules, text)
+    except OverflowError as error:
+        raise ValueError(
+            "this is no position of catan: a number is larger than any of the game"
+        ) from error
+
+
+def _read(rules, text: str) -> np.ndarray:
     lines = [line.rstrip() for line in text.strip("\n").splitlines()]
     whole = "\n".join(lines)
     state = np.zeros(1, STATE)
@@ -362,6 +379,8 @@ def state_from_text(rules, text: str) -> np.ndarray:
     for seat, give, want in re.findall(
         r"^offer of player (\d): gives (.*), wants (.*)$", whole, re.M
     ):
+        if int(seat) >= rules.players:
+            raise ValueError(f"there is no player {seat}, whose offer is told")
         one["give"][int(seat)], one["want"][int(seat)] = _counts(give), _counts(want)
     answers = re.search(r"^answers: (.*)$", whole, re.M)
     if answers:
@@ -373,12 +392,106 @@ def state_from_text(rules, text: str) -> np.ndarray:
     one["port"] = ports_from_text(find(r"ports: (.*)", "the ports")[1])
     if one["robber"] > 18 or not -1 <= one["victim"] < rules.players:
         raise ValueError(f"the robber or their victim is nowhere: {row[0]!r}")
+    _check_possible(rules, one)
     derive(one)
     expected = state_to_text(rules, one).splitlines()
     for line in lines:
         if line not in expected:
             raise ValueError(f"{line!r} contradicts the rest of the position")
+    _check_decision(rules, state)
     return state
+
+
+def _check_possible(rules, one) -> None:
+    """Refuses what no game comes to: seats, cards and pieces that there are not.
+
+    Raises:
+        ValueError: such a thing, in a sentence.
+    """
+
+    def demand(holds, what: str) -> None:
+        if not holds:
+            raise ValueError(f"this is no position of catan: {what}")
+
+    built = np.stack([owners(one["settlements"]) >= 0, owners(one["cities"]) >= 0])
+    count = [[int(bits).bit_count() for bits in one[name]] for name in ("settlements", "cities")]
+    roads = [int(low).bit_count() + int(high).bit_count() for low, high in one["roads"]]
+    demand(
+        max(one["player"], one["turn_player"]) < rules.players,
+        f"the players are 0..{rules.players - 1}",
+    )
+    demand(
+        -2 * rules.players <= one["turn"] < rules.turn_limit,
+        f"turns are {-2 * rules.players}..{rules.turn_limit - 1}, set-up before 0",
+    )
+    demand(
+        (one["bank"] + one["hands"].sum(0) <= SUPPLY).all(),
+        f"there are {SUPPLY} cards of each resource",
+    )
+    demand((one["known"] <= one["hands"]).all(), "more cards are known of a hand than it has")
+    used = one["cards"].sum(0) + one["deck"]
+    used[KNIGHT] += one["knights"].sum()
+    demand((used <= DECK).all(), f"the deck has {', '.join(map(str, DECK))} cards of each kind")
+    demand(
+        (one["bought"] <= one["cards"][one["turn_player"]]).all(),
+        "the turn player has bought more cards than they hold",
+    )
+    demand(
+        sum(map(sum, count)) == built.sum() and not built.all(axis=0).any(),
+        "a corner has two buildings",
+    )
+    demand(not built.any(0)[EDGE_CORNERS].all(1).any(), "two buildings are neighbours")
+    demand(sum(roads) == (road_owners(one["roads"]) >= 0).sum(), "an edge has two roads")
+    for pieces, name, most in zip(
+        (roads, *count), ("roads", "settlements", "cities"), PIECES, strict=True
+    ):
+        demand(max(pieces) <= most, f"a player has {most} {name}")
+    demand(
+        -1 <= one["corner"] < 54
+        and 0 <= one["free_roads"] <= 2
+        and 0 <= one["takes"] <= 2
+        and 0 <= one["card_played"] <= 1
+        and one["offers"] >= 0,
+        "what is pending is out of its range",
+    )
+    demand(
+        (one["corner"] >= 0) == (one["phase"] == FIRST_ROAD),
+        "a first road is due exactly where a corner is pending",
+    )
+    demand(
+        (one["victim"] >= 0) == (one["phase"] == STEAL_CARD),
+        "a card is stolen exactly where there is a victim",
+    )
+    demand(
+        one["discards"].any() == (one["phase"] == DISCARD),
+        "somebody discards exactly in that phase",
+    )
+    demand(one["dice"] == 0 or 2 <= one["dice"] <= 12, "a roll is 2..12")
+
+
+def _check_decision(rules, state) -> None:
+    """Refuses a position in which whoever decides has nothing to decide.
+
+    Raises:
+        ValueError: the phase is not that of the player.
+    """
+    one = state[0]
+    by_chance = one["phase"] in (DICE, STEAL_CARD, DEAL)
+    legal = np.empty((1, ACTIONS), np.bool_)
+    legal_actions(rules, state, legal)
+    chances = np.zeros((1, OUTCOMES), np.float32)
+    pile = {STEAL_CARD: one["hands"][one["victim"]], DEAL: one["deck"]}.get(int(one["phase"]))
+    if by_chance and (pile is None or pile.any()):
+        chance_probabilities(rules, state, chances)
+    at_turn = one["phase"] in (ANSWER, COMPOSE, DISCARD) or one["player"] == one["turn_player"]
+    possible = {
+        CHANCE: by_chance and abs(chances.sum() - 1) < 1e-3,
+        TERMINAL: one["phase"] == OVER,
+    }.get(int(one["player"]), legal.any() and at_turn and not by_chance)
+    if not possible:
+        raise ValueError(
+            f"this is no position of catan: {_deciding(rules, one)} has nothing to decide"
+        )
 
 
 def state_to_json(rules, state) -> dict:
