@@ -1,5 +1,6 @@
 """Catan in words: positions read back and refused, actions, events, pictures."""
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from catan_invariants import random_actions
 from catan_situation import Situation
 
-from games import ONLOOKER, make_game
+from games import CHANCE, ONLOOKER, make_game
 from games.catan.drawing import numbering_svg, state_to_svg
 from games.catan.state import ACTIONS
 from games.catan.words import transcript
@@ -71,6 +72,32 @@ def test_what_is_no_position_is_refused_with_what_was_expected(old, new, message
     assert old in text_of(s)
     with pytest.raises(ValueError, match=message):
         s.game.state_from_text(s.game.rules, text_of(s).replace(old, new))
+
+
+def test_a_damaged_text_is_refused_or_a_position_with_something_to_decide():
+    game = make_game("catan", counter_offers=True)
+    rng = np.random.default_rng(0)
+    states = game.initial_states(np.arange(8))
+    for _ in range(250):
+        states = game.after(states, random_actions(game, states, game.legal_of(states), rng))
+    read = 0
+    for _ in range(400):
+        text = game.state_to_text(game.rules, states[rng.integers(8)])
+        numbers = list(re.finditer(r"\d+", text))
+        one = numbers[rng.integers(len(numbers))]
+        other = rng.choice(["0", "1", "7", "99", "300", "99999999999", "-1"])
+        try:
+            state = game.state_from_text(
+                game.rules, text[: one.start()] + other + text[one.end() :]
+            )
+        except ValueError:
+            continue
+        read += 1
+        if state["player"][0] >= 0:
+            assert game.legal_of(state).any()
+        if state["player"][0] == CHANCE:
+            assert game.chance_of(state).sum() == pytest.approx(1)
+    assert 0 < read < 300
 
 
 def test_every_action_has_an_id_and_a_text():
