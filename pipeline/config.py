@@ -50,7 +50,8 @@ class PolicyConfig:
 
     epsilon: list[Stage] = MISSING
     temperature: list[Stage] = MISSING
-    high_epsilon: list[Stage] = MISSING  # of the choice of behaviours, learner hierarchical
+    # Of the choice of behaviours, learner hierarchical. Runs from before there were any have none.
+    high_epsilon: list[Stage] = field(default_factory=lambda: [Stage(1, [1.0]), Stage(2, [0.1])])
 
     def __post_init__(self) -> None:
         for name, stages, high in (
