@@ -29,7 +29,8 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "pipeline" / "draw.py").write_text(KERNEL.format(0))
     (folder / "__init__.py").write_text(Path(games.__file__).read_text())
     (folder / "game.py").write_text(
-        "CHANCE = ILLEGAL = TERMINAL = Game = Solution = Solver = Symmetry = None\n"
+        "CHANCE = ILLEGAL = ONLOOKER = TERMINAL = None\n"
+        "Game = Solution = Solver = Symmetry = View = None\n"
     )
     (folder / "inner.py").write_text(KERNEL.format(1))
     (folder / "outer.py").write_text(CALLER)

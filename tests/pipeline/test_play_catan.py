@@ -43,18 +43,25 @@ def on_screen(monkeypatch, capsys, lines, *arguments) -> str:
     return capsys.readouterr().out
 
 
+SEATS = [PERSON, "value_greedy", "weighted_random", "value_greedy"]
+DEEDS = {"make the offer", "accept", "decline", "play knight", "trade with the next player"}
+
+
 @pytest.fixture(scope="module")
 def played():
-    return a_game([PERSON, "value_greedy", "weighted_random", "value_greedy"], seed=3)
+    """(seed, session, lines) of the first game in which the person does all of `DEEDS`."""
+    for seed in range(1, 40):
+        session, lines = a_game(SEATS, seed)
+        if set(lines) >= DEEDS:
+            return seed, session, lines
+    raise AssertionError(f"in no game does the person do all of {DEEDS}")
 
 
 def test_a_whole_game_with_trades_is_played_from_a_script(played, monkeypatch, capsys):
-    session, lines = played
-    assert {"make the offer", "accept", "decline", "play knight", "end the turn"} <= set(lines)
-    assert any(line.startswith("trade with the") for line in lines)
+    seed, session, lines = played
     out = on_screen(
-        monkeypatch, capsys, [*lines, "quit"], "game=catan", "--seed", "3",
-        "--seats", "me,value_greedy,weighted_random,value_greedy",
+        monkeypatch, capsys, [*lines, "quit"], "game=catan", "--seed", str(seed),
+        "--seats", ",".join(SEATS),
     )  # fmt: skip
     assert out.count("the end: player 0 (you)") == 1
     assert "type more of it" not in out and "not legal" not in out
@@ -65,10 +72,10 @@ def test_a_whole_game_with_trades_is_played_from_a_script(played, monkeypatch, c
 
 
 def test_the_screen_shows_what_the_seat_may_see(played, monkeypatch, capsys):
-    _, lines = played
+    seed, _, lines = played
     out = on_screen(
-        monkeypatch, capsys, lines, "game=catan", "--seed", "3",
-        "--seats", "me,value_greedy,weighted_random,value_greedy",
+        monkeypatch, capsys, lines, "game=catan", "--seed", str(seed),
+        "--seats", ",".join(SEATS),
     )  # fmt: skip
     going_on, over = out.split("the end:")[0].rsplit("\n\n", 2)[:2]
     assert "player 1 draws a card" in going_on and "steals a card from player" in going_on
