@@ -90,7 +90,9 @@ def _decode(table, rows, block):
         block[:, len(rows) :] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+# Without fastmath: numba compiles it again into every kernel that calls it, and which copy runs
+# depends on the order of loading, so the copies must not round differently.
+@njit(cache=True, nogil=True)
 def sweep(matrix, k):
     """Brings variable k of a symmetric matrix into the regression, or takes it out again.
 
