@@ -359,10 +359,10 @@ class HierarchicalConfig:
 
 
 LEARNERS: dict[str, type] = {
-    "hierarchical": HierarchicalConfig,
     "value_network": ValueNetworkConfig,
     "q_network": QNetworkConfig,
     "model_trees": ModelTreesConfig,
+    "hierarchical": HierarchicalConfig,
 }
 
 

@@ -186,7 +186,7 @@ REFUSED = [
     ("cluster.actors", 100_001, "got 100001"),
     ("cluster.learner_cpus", -1, "got -1"),
     ("cluster.patience", 0.5, "got 0.5"),
-    ("learner.name", "nothing", "one of value_network, q_network, model_trees, got 'nothing'"),
+    ("learner.name", "nothing", "q_network, model_trees, hierarchical, got 'nothing'"),
     ("learner.targets", "td", "one of monte_carlo, one_step, got 'td'"),
     ("learner.output", "relu", "one of linear, tanh"),
     ("learner.loss", "l2", "one of mse, mae, huber"),

@@ -398,7 +398,7 @@ def test_a_name_that_is_no_folder_opens_nothing(started, tmp_path, name):
         lambda text: "[1, 2]",
         lambda text: "\0" * 100,
         lambda text: text[: len(text) // 2],
-        lambda text: text[:-30],
+        lambda text: text[:-20],
         lambda text: text.replace("targets:", "tragets:"),
     ],
     ids=["empty", "brace", "words", "list", "zeros", "half", "cut", "unknown key"],
