@@ -60,11 +60,19 @@ def fit(
     growing = _Growing(game, steps, previous, sides, config, seed, threads)
     before = steps.read(previous)
     labels = steps.outcomes() if previous.empty else steps.labels(before)
+    curve: dict[str, list[float]] = {"train": [], "held_out": [], "residual": []}
     for _ in range(config.sweeps):
         policy = growing.grow(labels)
         reading = steps.read(policy)
         grown_from, labels = labels, steps.labels(reading)
-    return policy, _report(game, steps, before, reading, grown_from, labels, sides, growing, policy)
+        errors = (reading.high_taken - grown_from.high) ** 2
+        curve["train"].append(float(errors[sides.rows].mean()))
+        if sides.held_out.any():
+            curve["held_out"].append(float(errors[sides.held_out].mean()))
+        residual = (labels.high - reading.high_taken)[sides.judging]
+        curve["residual"].append(float(np.sqrt(np.mean(residual**2))))
+    report = _report(game, steps, before, reading, grown_from, labels, sides, growing, policy)
+    return policy, {"curve": curve, **report}
 
 
 class Labels(NamedTuple):
@@ -314,6 +322,10 @@ class _Sides(NamedTuple):
     rows: np.ndarray
     """single steps of the other games, so that what is learned of a game by heart shows"""
 
+    @property
+    def judging(self) -> np.ndarray:
+        return self.held_out if self.held_out.any() else self.rows
+
     @staticmethod
     def of(steps: Steps, share: float) -> "_Sides":
         held_out = held_out_rows(steps.game_id, share)
@@ -467,7 +479,7 @@ def _report(
     growing: _Growing,
     policy: HierarchicalPolicy,
 ) -> dict[str, Any]:
-    judging = sides.held_out if sides.held_out.any() else sides.rows
+    judging = sides.judging
     errors = {
         "high": (reading.high_taken - grown_from.high) ** 2,
         "low": (reading.low_taken - grown_from.low) ** 2,

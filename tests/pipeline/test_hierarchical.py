@@ -256,6 +256,20 @@ def test_a_run_that_was_continued_is_the_run_in_one_go(small, tmp_path):
     assert content(again) == content(small)
 
 
+def test_a_run_has_its_report(small):
+    from pipeline import report
+
+    figures = report.run_figures(small, make_game(**small.config.game), small.records())
+    assert {"fitted", "trees"} <= set(figures)
+    curve = small.records()[2]["learner"]["curve"]
+    assert {name: len(values) for name, values in curve.items()} == {
+        "train": 1,
+        "held_out": 1,
+        "residual": 1,
+    }
+    assert "hierarchical" in report.build(small)
+
+
 def test_any_recorded_decision_is_explained(small):
     from pipeline.trees_cli import main as trees
 
