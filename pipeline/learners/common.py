@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from games import Game
-from pipeline.streams import mix
+from pipeline.streams import game_keys, mix
 from pipeline.targets import next_own_decision
 from pipeline.traces import Window
 
@@ -39,6 +39,32 @@ class Helpers(Protocol):
     def run_all(self, tasks: Sequence[Any], threads: int) -> list[Any]:
         """[task.run() for task in tasks], by them and by so many threads of this process."""
         ...
+
+
+class Sides(NamedTuple):
+    """Which rows teach and which only measure, bool [N] each."""
+
+    teaching: np.ndarray
+    held_out: np.ndarray
+    """whole games"""
+    rows: np.ndarray
+    """single rows of the other games, so that what is learned of a game by heart shows; all rows
+    where nothing is held out"""
+
+    @property
+    def judging(self) -> np.ndarray:
+        return self.held_out if self.held_out.any() else self.rows
+
+    @staticmethod
+    def of(game_id: np.ndarray, share: float) -> "Sides":
+        """Args: game_id integers [N]; share of the games, and of the rows of the others."""
+        held_out = held_out_rows(game_id, share)
+        places = game_keys(0, "measured rows", 0, np.arange(len(game_id)))
+        rows = ~held_out & (places < np.uint64(share * 2**64))
+        teaching = ~held_out & ~rows
+        if not rows.any() or not teaching.any():
+            return Sides(~held_out, held_out, ~held_out)
+        return Sides(teaching, held_out, rows)
 
 
 class Successors(NamedTuple):

@@ -17,7 +17,7 @@ from games import Game
 from games.game import Hierarchy
 from pipeline import m5
 from pipeline.config import HierarchicalConfig
-from pipeline.learners.common import calibration, held_out_rows, usable_cpus
+from pipeline.learners.common import Sides, calibration, usable_cpus
 from pipeline.m5.binning import SAMPLE_ROWS, check_table, frozen, parallel
 from pipeline.policies.hierarchical import Bag, HierarchicalPolicy
 from pipeline.streams import game_keys
@@ -56,7 +56,7 @@ def fit(
     """
     threads = config.threads or usable_cpus()
     steps = Steps.of(game, window, config, threads)
-    sides = _Sides.of(steps, config.held_out)
+    sides = Sides.of(steps.game_id, config.held_out)
     growing = _Growing(game, steps, previous, sides, config, seed, threads)
     before = steps.read(previous)
     labels = steps.outcomes() if previous.empty else steps.labels(before)
@@ -313,30 +313,6 @@ def _parts(n: int) -> list[slice]:
     return [slice(start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
 
 
-class _Sides(NamedTuple):
-    """Which steps teach and which only measure, bool [n] each."""
-
-    teaching: np.ndarray
-    held_out: np.ndarray
-    """whole games"""
-    rows: np.ndarray
-    """single steps of the other games, so that what is learned of a game by heart shows"""
-
-    @property
-    def judging(self) -> np.ndarray:
-        return self.held_out if self.held_out.any() else self.rows
-
-    @staticmethod
-    def of(steps: Steps, share: float) -> "_Sides":
-        held_out = held_out_rows(steps.game_id, share)
-        places = game_keys(0, "measured rows", 0, np.arange(len(steps)))
-        rows = ~held_out & (places < np.uint64(share * 2**64))
-        teaching = ~held_out & ~rows
-        if not rows.any() or not teaching.any():
-            return _Sides(~held_out, held_out, ~held_out)
-        return _Sides(teaching, held_out, rows)
-
-
 class _Job(NamedTuple):
     """One tree to grow."""
 
@@ -358,7 +334,7 @@ class _Growing:
         game: Game,
         steps: Steps,
         previous: HierarchicalPolicy,
-        sides: _Sides,
+        sides: Sides,
         config: HierarchicalConfig,
         seed: int,
         threads: int,
@@ -475,7 +451,7 @@ def _report(
     reading: Reading,
     grown_from: Labels,
     following: Labels,
-    sides: _Sides,
+    sides: Sides,
     growing: _Growing,
     policy: HierarchicalPolicy,
 ) -> dict[str, Any]:
@@ -522,7 +498,7 @@ def _report(
 def _table(
     game: Game,
     errors: dict[str, np.ndarray],
-    sides: _Sides,
+    sides: Sides,
     growing: _Growing,
     policy: HierarchicalPolicy,
 ) -> dict[str, np.ndarray]:

@@ -18,8 +18,8 @@ from pipeline import m5
 from pipeline.config import ModelTreesConfig
 from pipeline.learners.common import (
     Helpers,
+    Sides,
     calibration,
-    held_out_rows,
     successors,
     usable_cpus,
 )
@@ -68,7 +68,7 @@ def fit(
     """
     threads = config.threads or usable_cpus()
     labels = _Labels(game, window, config, threads)
-    sides = _Sides.of(window, config.held_out)
+    sides = Sides.of(window.game_id, config.held_out)
     trees = _Growing(game, window, previous, sides.teaching, config, seed, threads, helpers)
     before = labels.read(previous)
     first = targets = labels.returns if previous.empty else labels.of(before)
@@ -124,31 +124,6 @@ class _Sweep(NamedTuple):
     residual: float
     label_drift: float
     """mean absolute change of the labels since the first ones of the generation"""
-
-
-class _Sides(NamedTuple):
-    """Which rows teach and which only measure, bool [N] each."""
-
-    teaching: np.ndarray
-    held_out: np.ndarray
-    """whole games"""
-    rows: np.ndarray
-    """single rows of the other games, so that what is learned of a game by heart shows; all rows
-    where nothing is held out"""
-
-    @property
-    def judging(self) -> np.ndarray:
-        return self.held_out if self.held_out.any() else self.rows
-
-    @staticmethod
-    def of(window: Window, share: float) -> "_Sides":
-        held_out = held_out_rows(window.game_id, share)
-        places = game_keys(0, "measured rows", 0, np.arange(len(window)))
-        rows = ~held_out & (places < np.uint64(share * 2**64))
-        teaching = ~held_out & ~rows
-        if not rows.any() or not teaching.any():
-            return _Sides(~held_out, held_out, ~held_out)
-        return _Sides(teaching, held_out, rows)
 
 
 class _Labels:
@@ -484,7 +459,7 @@ def _report(
     best: _Sweep,
     curve: _Curve,
     labels: _Labels,
-    sides: _Sides,
+    sides: Sides,
     trees: _Growing,
 ) -> dict[str, Any]:
     judging = sides.judging
@@ -525,7 +500,7 @@ def _warnings(curve: _Curve) -> list[str]:
 
 
 def _table(
-    game: Game, window: Window, best: _Sweep, sides: _Sides, trees: _Growing
+    game: Game, window: Window, best: _Sweep, sides: Sides, trees: _Growing
 ) -> dict[str, np.ndarray]:
     """The columns of trees.parquet (docs/learners/model_trees.md), a row per action."""
     actions = window.traces.action
