@@ -289,73 +289,85 @@ class QNetworkConfig:
 
 
 @dataclass
-class ModelTreesConfig:
+class TreesConfig:
+    """What all learners of model trees have."""
+
+    trace_decay: float = MISSING  # lambda
+    epsilon: float = MISSING  # exploration of the policy whose values are learned
+    sweeps: int = MISSING
+    half_life: float = MISSING  # generations in which a row's weight halves
+    split: str = "score"  # score | sdr
+    bag: int = MISSING  # trees of each kind
+    rows_per_game: int | None = MISSING  # that one tree sees; None: all
+    min_leaf: float | None = None  # rows; None: by their number
+    min_leaf_games: int = MISSING
+    min_games: int = MISSING  # with fewer an action shares the trees of others
+    ridge: float = 1.0
+    split_price: float = 2.0
+    multiplier: float = 2.0
+    prune: str = "estimate"  # estimate | holdout | none
+    group_price: bool = True
+    smoothing: float = 15.0
+    held_out: float = 0.1  # share of games, chosen by game; and of the other games' rows
+    window_generations: int = MISSING
+    window_rows: int = MISSING
+    threads: int | None = None  # None: one per CPU
+
+    def __post_init__(self) -> None:
+        _one_of("learner.split", self.split, ("score", "sdr"))
+        _one_of("learner.prune", self.prune, ("estimate", "holdout", "none"))
+        _within("learner.trace_decay", self.trace_decay, 0.0, 1.0)
+        _within("learner.epsilon", self.epsilon, 0.0, 1.0)
+        _within("learner.sweeps", self.sweeps, 1, 1000)
+        _within("learner.half_life", self.half_life, 1e-3, 1e9)
+        _within("learner.bag", self.bag, 1, 1000)
+        if self.rows_per_game is not None:
+            _within("learner.rows_per_game", self.rows_per_game, 1, 2**31)
+        if self.min_leaf is not None:
+            _within("learner.min_leaf", self.min_leaf, 1.0, 2.0**31)
+        _within("learner.min_leaf_games", self.min_leaf_games, 1, 2**31)
+        _within("learner.min_games", self.min_games, 1, 2**31)
+        _within("learner.ridge", self.ridge, 0.0, 1e9)
+        _within("learner.split_price", self.split_price, 0.0, 1e9)
+        _within("learner.multiplier", self.multiplier, 0.0, 1e9)
+        _within("learner.smoothing", self.smoothing, 0.0, 1e9)
+        _within("learner.held_out", self.held_out, 0.0, 0.9)
+        _within("learner.window_generations", self.window_generations, 1)
+        _within("learner.window_rows", self.window_rows, 1)
+        if self.threads is not None:
+            _within("learner.threads", self.threads, 1, 1024)
+
+
+@dataclass
+class ModelTreesConfig(TreesConfig):
     """Learner `model_trees`: Q(s, a) by model trees. docs/learners/model_trees.md."""
 
     name: str = "model_trees"
     targets: str = MISSING  # retrace | sarsa
     opponent: str = MISSING  # negamax | environment
     discount: float = MISSING
-    trace_decay: float = MISSING  # lambda of retrace
-    epsilon: float = MISSING  # of the policy that retrace learns the values of
-    sweeps: int = MISSING
-    half_life: float = MISSING  # generations in which a row's weight halves
-    split: str = "score"  # score | sdr
-    bag: int = MISSING  # trees per action
-    rows_per_game: int | None = MISSING  # that one tree sees; None: all
-    min_leaf: float | None = None  # rows; None: by their number
-    min_leaf_games: int = MISSING
-    min_games: int = MISSING  # with fewer an action shares the pooled trees
-    ridge: float = 1.0
-    split_price: float = 2.0
-    multiplier: float = 2.0
-    group_price: bool = True
-    smoothing: float = 15.0
-    held_out: float = 0.1  # share of games, chosen by game; and of the other games' rows
-    window_generations: int = MISSING
-    window_rows: int = MISSING
     symmetries: bool = True
-    threads: int | None = None  # None: one per CPU
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _one_of("learner.targets", self.targets, ("retrace", "sarsa"))
         _one_of("learner.opponent", self.opponent, ("negamax", "environment"))
         _within("learner.discount", self.discount, 0.0, 1.0)
-        _check_trees(self)
 
 
 @dataclass
-class HierarchicalConfig:
+class HierarchicalConfig(TreesConfig):
     """Learner `hierarchical`: behaviours by model trees. docs/learners/hierarchical.md."""
 
     name: str = "hierarchical"
     approach: str = MISSING  # feudal | module | heuristic | guided
     judge: bool = True  # whether learned values judge what a low-level action is mapped to
     discount: float = MISSING  # of a sub-goal's reward, per own step
-    trace_decay: float = MISSING  # lambda
-    epsilon: float = MISSING  # of the policy whose values are learned
-    sweeps: int = MISSING
-    half_life: float = MISSING  # generations in which a row's weight halves
-    split: str = "score"  # score | sdr
-    bag: int = MISSING  # trees of each behaviour and low-level action
-    rows_per_game: int | None = MISSING  # that one tree sees; None: all
-    min_leaf: float | None = None  # rows; None: by their number
-    min_leaf_games: int = MISSING
-    min_games: int = MISSING  # with fewer a low-level action shares its behaviour's trees
-    ridge: float = 1.0
-    split_price: float = 2.0
-    multiplier: float = 2.0
-    group_price: bool = True
-    smoothing: float = 15.0
-    held_out: float = 0.1  # share of games, chosen by game; and of the other games' rows
-    window_generations: int = MISSING
-    window_rows: int = MISSING
-    threads: int | None = None  # None: one per CPU
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _one_of("learner.approach", self.approach, APPROACHES)
         _within("learner.discount", self.discount, 0.0, 1.0)
-        _check_trees(self)
 
 
 LEARNERS: dict[str, type] = {
@@ -364,31 +376,6 @@ LEARNERS: dict[str, type] = {
     "model_trees": ModelTreesConfig,
     "hierarchical": HierarchicalConfig,
 }
-
-
-def _check_trees(learner: ModelTreesConfig | HierarchicalConfig) -> None:
-    """The ranges of what both learners of trees have."""
-    _one_of("learner.split", learner.split, ("score", "sdr"))
-    _within("learner.trace_decay", learner.trace_decay, 0.0, 1.0)
-    _within("learner.epsilon", learner.epsilon, 0.0, 1.0)
-    _within("learner.sweeps", learner.sweeps, 1, 1000)
-    _within("learner.half_life", learner.half_life, 1e-3, 1e9)
-    _within("learner.bag", learner.bag, 1, 1000)
-    if learner.rows_per_game is not None:
-        _within("learner.rows_per_game", learner.rows_per_game, 1, 2**31)
-    if learner.min_leaf is not None:
-        _within("learner.min_leaf", learner.min_leaf, 1.0, 2.0**31)
-    _within("learner.min_leaf_games", learner.min_leaf_games, 1, 2**31)
-    _within("learner.min_games", learner.min_games, 1, 2**31)
-    _within("learner.ridge", learner.ridge, 0.0, 1e9)
-    _within("learner.split_price", learner.split_price, 0.0, 1e9)
-    _within("learner.multiplier", learner.multiplier, 0.0, 1e9)
-    _within("learner.smoothing", learner.smoothing, 0.0, 1e9)
-    _within("learner.held_out", learner.held_out, 0.0, 0.9)
-    _within("learner.window_generations", learner.window_generations, 1)
-    _within("learner.window_rows", learner.window_rows, 1)
-    if learner.threads is not None:
-        _within("learner.threads", learner.threads, 1, 1024)
 
 
 def _check_network(learner: ValueNetworkConfig | QNetworkConfig) -> None:

@@ -18,7 +18,8 @@ from games.game import Hierarchy
 from pipeline import m5
 from pipeline.config import HierarchicalConfig
 from pipeline.learners.common import Sides, calibration, usable_cpus
-from pipeline.m5.binning import SAMPLE_ROWS, check_table, frozen, parallel
+from pipeline.learners.trees import finds_bins, grow_task
+from pipeline.m5.binning import SAMPLE_ROWS, check_table, parallel
 from pipeline.policies.hierarchical import Bag, HierarchicalPolicy
 from pipeline.streams import game_keys
 from pipeline.targets import next_own_decision, retrace_targets
@@ -341,8 +342,6 @@ class _Growing:
     ):
         self.game, self.steps, self.previous = game, steps, previous
         self.config, self.threads = config, threads
-        newest = steps.generation.max()
-        self.age = 0.5 ** ((newest - steps.generation) / config.half_life)
         self.binning = _binning(game, steps, previous)
         self.codes = np.empty((len(steps), game.observation_size), np.uint8)
         names = list(game.observation_names)
@@ -404,35 +403,23 @@ class _Growing:
         )
 
     def _tree(self, job: _Job, labels: Labels, threads: int) -> m5.Tree:
-        config, steps = self.config, self.steps
-        games = np.unique(steps.game_id[job.at], return_inverse=True)[1]
-        # A game counts once, however many of its rows the tree has.
-        weight = self.age[job.at] / np.bincount(games)[games]
-        # As many rows as rows of equal weight would say as much.
-        weight *= weight.sum() / (weight * weight).sum()
+        steps, at = self.steps, job.at
         target = labels.high if job.low_action == _HIGH else labels.low
-        options = m5.Options(
-            split=config.split,
-            min_leaf=config.min_leaf,
-            min_groups=config.min_leaf_games,
-            ridge=config.ridge,
-            split_price=config.split_price,
-            multiplier=config.multiplier,
-            smoothing=config.smoothing,
-            group_price=config.group_price,
-            rows_per_group=config.rows_per_game,
-            trees=1,
-            seed=job.seed,
-        )
-        binned = m5.Binned(self.binning, frozen(self.codes.take(job.at, axis=0), np.uint8))
-        return m5.grow(binned, target[job.at], weight, games, options, threads)
+        return grow_task(
+            self.config,
+            self.binning,
+            self.codes.take(at, axis=0),
+            target[at],
+            steps.game_id[at],
+            steps.generation[at],
+            job.seed,
+            threads,
+        ).run()
 
 
 def _binning(game: Game, steps: Steps, previous: HierarchicalPolicy) -> m5.Binning:
-    """The bins of the generation before. They are found anew in generations 1, 2, 4, 8, ..: later
-    play shows values that the first, random games did not."""
-    newest = int(steps.generation.max())
-    if previous.binning is not None and newest & (newest - 1):
+    """The bins of the generation before, or new ones."""
+    if previous.binning is not None and not finds_bins(int(steps.generation.max())):
         return previous.binning
     some = np.arange(0, len(steps), -(-len(steps) // SAMPLE_ROWS))
     return m5.Binning.fit(check_table(steps.observed(some), list(game.observation_names)))

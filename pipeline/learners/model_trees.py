@@ -23,6 +23,7 @@ from pipeline.learners.common import (
     successors,
     usable_cpus,
 )
+from pipeline.learners.trees import GrowTask, finds_bins, grow_task
 from pipeline.m5.binning import SAMPLE_ROWS, check_table, frozen, parallel
 from pipeline.policies.action_trees import ActionTreesPolicy
 from pipeline.streams import game_keys
@@ -267,10 +268,8 @@ def _binning(
     previous: ActionTreesPolicy,
     symmetries: tuple[Symmetry, ...],
 ) -> m5.Binning:
-    """The bins of the generation before. They are found anew in generations 1, 2, 4, 8, ..: later
-    play shows values that the first, random games did not."""
-    newest = int(window.generation.max())
-    if previous.binning is not None and newest & (newest - 1):
+    """The bins of the generation before, or new ones."""
+    if previous.binning is not None and not finds_bins(int(window.generation.max())):
         return previous.binning
     traces = window.traces
     # Images too: what was only played on the left is coded under its image on the right.
@@ -395,46 +394,17 @@ class _Growing:
                 seed = int(seeds[count - 1 - member])
                 yield _Job(_POOLED, member, self.pooled.binned, self.pooled.row, seed)
 
-    def _task(self, job: "_Job", targets: np.ndarray, threads: int) -> "GrowTask":
-        config = self.config
-        games = np.unique(self.window.game_id[job.rows], return_inverse=True)[1]
-        generation = self.window.generation[job.rows]
-        # From the newest of these rows on, which weighs something however old all of them are.
-        weight = 0.5 ** ((generation.max() - generation) / config.half_life)
-        # A game counts once, however many of its rows the tree has.
-        weight /= np.bincount(games)[games]
-        # As many rows as rows of equal weight would say as much.
-        weight *= weight.sum() / (weight * weight).sum()
-        options = m5.Options(
-            split=config.split,
-            min_leaf=config.min_leaf,
-            min_groups=config.min_leaf_games,
-            ridge=config.ridge,
-            split_price=config.split_price,
-            multiplier=config.multiplier,
-            smoothing=config.smoothing,
-            group_price=config.group_price,
-            rows_per_group=config.rows_per_game,
-            trees=1,
-            seed=job.seed,
-        )
-        return GrowTask(job.binned, targets[job.rows], weight, games, options, threads)
-
-
-@dataclass(frozen=True)
-class GrowTask:
-    """Grows one tree, in whatever process. The fields are the arguments of `m5.grow`."""
-
-    binned: m5.Binned
-    targets: np.ndarray
-    weight: np.ndarray
-    games: np.ndarray
-    options: m5.Options
-    threads: int
-
-    def run(self) -> m5.Tree:
-        return m5.grow(
-            self.binned, self.targets, self.weight, self.games, self.options, self.threads
+    def _task(self, job: "_Job", targets: np.ndarray, threads: int) -> GrowTask:
+        rows, window = job.rows, self.window
+        return grow_task(
+            self.config,
+            job.binned.binning,
+            job.binned.codes,
+            targets[rows],
+            window.game_id[rows],
+            window.generation[rows],
+            job.seed,
+            threads,
         )
 
 
