@@ -1,5 +1,6 @@
 """A hierarchical policy in words: why a behaviour, a low-level action, a place or a card."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -7,16 +8,23 @@ import numpy as np
 
 from games import Game
 from games.game import BY_GAME, BY_GOAL, Hierarchy
-from pipeline import m5
 from pipeline.errors import UserError
-from pipeline.m5.explain import difference, explain, explanation_to_text, tree_to_text
+from pipeline.m5.explain import difference, explain, explanation_to_text
 from pipeline.policies.base import Decisions
-from pipeline.policies.hierarchical import Bag, HierarchicalPolicy
+from pipeline.policies.hierarchical import HierarchicalPolicy
+from pipeline.selfplay import Traces
+from pipeline.tree_reader import Bag, Move, Reader
+
+_BEHAVIOUR = -1  # in place of a low-level action
 
 
 @dataclass(frozen=True)
-class BehaviourReader:
-    """Reads a hierarchical policy of a game."""
+class BehaviourReader(Reader):
+    """Reads a hierarchical policy of a game.
+
+    Its choices are the behaviours, each followed by its low-level actions. Both levels are asked at
+    every step of a behaviour.
+    """
 
     game: Game
     policy: HierarchicalPolicy
@@ -26,35 +34,110 @@ class BehaviourReader:
         assert self.game.hierarchy is not None
         return self.game.hierarchy
 
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Behaviour and low-level action of every choice."""
+        allowed = self.hierarchy.allowed
+        return [
+            (h, low)
+            for h in range(len(allowed))
+            for low in (_BEHAVIOUR, *np.flatnonzero(allowed[h]).tolist())
+        ]
+
+    @cached_property
+    def _number(self) -> np.ndarray:
+        """int32 [H, L + 1]: the choice of a behaviour and low-level action, the behaviour's own in
+        the last column."""
+        number = np.full((len(self.hierarchy.behaviours), len(self.hierarchy.low_actions) + 1), -1)
+        for choice, (h, low) in enumerate(self.pairs):
+            number[h, low] = choice
+        return number.astype(np.int32)
+
     @property
-    def empty(self) -> bool:
-        return self.policy.empty
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.game.observation_names
 
-    def bag_names(self) -> dict[str, Bag]:
-        """Every bag of trees by name: "expand", or "expand: build road" of a low-level action."""
-        hierarchy, policy = self.hierarchy, self.policy
-        bags = dict(zip(hierarchy.behaviours, policy.high, strict=True))
-        for h, name in enumerate(hierarchy.behaviours):
-            for low in np.flatnonzero(hierarchy.allowed[h]):
-                own = policy.low[h][low] or policy.pooled[h]
-                bags[f"{name}: {hierarchy.low_actions[low]}"] = own
-        return bags
-
-    def show(self, name: str | None) -> str:
-        """The trees of one bag as text.
-
-        Raises:
-            UserError: there is no such bag, or it has no trees.
-        """
-        bags = self.bag_names()
-        if name not in bags:
-            raise UserError(f"show needs --action, one of {', '.join(bags)}; got {name!r}")
-        if not bags[name]:
-            raise UserError(f"{name} has no trees: it was played in too few games")
-        return "\n\n".join(
-            f"tree {i} of {len(bags[name])}\n{tree_to_text(tree, self.game.observation_names)}"
-            for i, tree in enumerate(bags[name], 1)
+    @cached_property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        names, low_names = self.hierarchy.behaviours, self.hierarchy.low_actions
+        return tuple(
+            names[h] if low == _BEHAVIOUR else f"{names[h]}: {low_names[low]}"
+            for h, low in self.pairs
         )
+
+    @cached_property
+    def shared(self) -> dict[int, str]:  # type: ignore[override]
+        return {-1 - h: f"{name}: shared" for h, name in enumerate(self.hierarchy.behaviours)}
+
+    @cached_property
+    def groups(self) -> dict[str, list[int]]:  # type: ignore[override]
+        groups: dict[str, list[int]] = {"behaviours": []}
+        for choice, (h, low) in enumerate(self.pairs):
+            below = f"low-level actions of {self.hierarchy.behaviours[h]}"
+            groups.setdefault("behaviours" if low == _BEHAVIOUR else below, []).append(choice)
+        return groups
+
+    def source(self, choice: int) -> int:
+        h, low = self.pairs[choice]
+        return choice if low == _BEHAVIOUR or self.policy.low[h][low] else -1 - h
+
+    def trees(self, source: int) -> Bag:
+        if source < 0:
+            return self.policy.pooled[-1 - source]
+        h, low = self.pairs[source]
+        return self.policy.high[h] if low == _BEHAVIOUR else self.policy.low[h][low]
+
+    def rows(self, states: np.ndarray, choice: int) -> np.ndarray:
+        return self.game.observations_of(states, states["player"])
+
+    def legal(self, states: np.ndarray) -> np.ndarray:
+        out = np.zeros((len(states), len(self.choices)), np.bool_)
+        possible = self._possible(states)
+        for h in range(len(self.hierarchy.behaviours)):
+            some = np.flatnonzero(possible[:, h])
+            out[some, self._number[h, _BEHAVIOUR]] = True
+            mask = self._low_legal(states.take(some), h)
+            for low in np.flatnonzero(self.hierarchy.allowed[h]):
+                out[some, self._number[h, low]] = mask[:, low]
+        return out
+
+    def chosen(self, traces: Traces) -> np.ndarray:
+        h, low = traces.behaviour.astype(int), traces.low_action.astype(int)
+        step = low >= 0
+        behaviours = np.where(step, self._number[h, _BEHAVIOUR], -1)
+        return np.stack([behaviours, np.where(step, self._number[h, low], -1)], 1)
+
+    def moves(self, state: np.ndarray, chosen: Sequence[int]) -> list[Move]:
+        x = self.game.observations_of(state, state["player"])
+        possible = self._possible(state)
+        behaviours = np.flatnonzero(possible[0])
+        promised = self.policy.high_values(x, possible)[0, behaviours]
+        h = self.pairs[chosen[0]][0]
+        mask = self._low_legal(state, h)
+        low = np.flatnonzero(mask[0])
+        q = self.policy.low_values(x, np.array([h], np.int8), mask)[0, low]
+        above = "which behaviour: the return that each promises"
+        if self.policy.by_rule:
+            above += "; the rule chooses"
+        below = f"low-level action of {self.hierarchy.behaviours[h]}: how surely and soon it leads"
+        return [
+            self.preferred(state, self._number[behaviours, _BEHAVIOUR], promised, above),
+            self.preferred(state, self._number[h, low], q, f"{below} to the sub-goal"),
+        ]
+
+    def _possible(self, states: np.ndarray) -> np.ndarray:
+        """bool [B, H]."""
+        out = np.empty((len(states), len(self.hierarchy.behaviours)), np.bool_)
+        self.hierarchy.possible(self.game.rules, states, out)
+        return out
+
+    def _low_legal(self, states: np.ndarray, behaviour: int) -> np.ndarray:
+        """bool [B, L]: low-level actions under a behaviour."""
+        out = np.empty((len(states), len(self.hierarchy.low_actions)), np.bool_)
+        in_force = np.full(len(states), behaviour, np.int8)
+        legal = self.game.legal_of(states)
+        self.hierarchy.low_legal(self.game.rules, states, legal, in_force, out)
+        return out
 
     def decision_to_text(self, state: np.ndarray, behaviour: int | None, low: int | None) -> str:
         """Why a policy decides as it does at a state [1]: the behaviours and what they promise, the
@@ -72,8 +155,7 @@ class BehaviourReader:
         if not legal.any():
             raise UserError("nobody decides at this position; name one where a player is to move")
         x = game.observations_of(state, state["player"])
-        possible = np.empty((1, len(hierarchy.behaviours)), np.bool_)
-        hierarchy.possible(game.rules, state, possible)
+        possible = self._possible(state)
         promised = policy.high_values(x, possible)[0]
         ruled = np.empty(1, np.int8)
         hierarchy.heuristic(game.rules, state, ruled)
@@ -95,10 +177,7 @@ class BehaviourReader:
             lines.append(f"  {value} {hierarchy.behaviours[h]}{_in_brackets(notes)}")
         chosen = -1
         if step[0]:
-            mask = np.empty((1, len(hierarchy.low_actions)), np.bool_)
-            in_force = np.array([behaviour], np.int8)
-            hierarchy.low_legal(game.rules, state, legal, in_force, mask)
-            chosen = self._low_level(x, behaviour, mask, low, lines)
+            chosen = self._low_level(x, behaviour, self._low_legal(state, behaviour), low, lines)
         else:
             lines += ["", "no step of a behaviour: the mapping decides"]
         self._candidates(state, legal, behaviour, chosen, lines)
@@ -114,25 +193,22 @@ class BehaviourReader:
         chosen = order[0] if low is None else low
         lines += ["", f"low-level actions of {hierarchy.behaviours[behaviour]}: q of its sub-goal"]
         for each in order:
-            shared = not self.policy.low[behaviour][each] and not self.policy.empty
+            shared = self.shares(int(self._number[behaviour, each])) and not self.policy.empty
             notes = ["chosen"] * (each == chosen) + ["trees of the behaviour as a whole"] * shared
             lines.append(f"  {q[each]:.3f} {hierarchy.low_actions[each]}{_in_brackets(notes)}")
         if self.policy.empty:
             lines.append("nothing is learned yet: any of them, each equally likely")
             return chosen
-        names = self.game.observation_names
-        why = explain(self._bag(behaviour, chosen), x[0])
+        names = self.names
+        why = explain(self.bag(int(self._number[behaviour, chosen])), x[0])
         lines += ["", f"{hierarchy.low_actions[chosen]}: {explanation_to_text(why, names)}"]
         others = [each for each in order if each != chosen]
         if others:
-            other = explain(self._bag(behaviour, others[0]), x[0])
+            other = explain(self.bag(int(self._number[behaviour, others[0]])), x[0])
             apart = replace(difference(why, other), paths=[])
             words = f"{hierarchy.low_actions[chosen]} over {hierarchy.low_actions[others[0]]}"
             lines += ["", f"{words}: {explanation_to_text(apart, names)}"]
         return chosen
-
-    def _bag(self, behaviour: int, low: int) -> tuple[m5.Tree, ...]:
-        return self.policy.low[behaviour][low] or self.policy.pooled[behaviour]
 
     def _candidates(
         self, state: np.ndarray, legal: np.ndarray, behaviour: int, low: int, lines: list[str]

@@ -58,7 +58,10 @@ _OF_TREES = (
     "clipped",
     "sweeps",
 )
-_PAGES = {"action_trees": ("trees", generation_pages)}
+_PAGES = {
+    "action_trees": ("trees", generation_pages),
+    "hierarchical": ("trees", generation_pages),
+}
 
 
 class Tracker:

@@ -1,4 +1,4 @@
-"""The trees of a generation for people: a picture per action, and one page with all of them.
+"""The trees of a generation for people: a picture per choice, and one page with all of them.
 
 The page stands alone: style, script and data are inside, nothing is fetched or stored, so it may be
 mailed, kept as an artifact or shown in a sandboxed frame that allows scripts alone. Its source is
@@ -19,6 +19,7 @@ import numpy as np
 
 from games import Game
 from pipeline import traces
+from pipeline.behaviour_reader import BehaviourReader
 from pipeline.m5 import Tree, compare
 from pipeline.m5.draw import Shown, share_of_games, shown, tree_svg
 from pipeline.m5.explain import (
@@ -30,9 +31,10 @@ from pipeline.m5.explain import (
     routed,
 )
 from pipeline.policies.afterstates import unique_states
+from pipeline.policies.hierarchical import HierarchicalPolicy
 from pipeline.policies.store import cached_game, load_policy
 from pipeline.run import Run
-from pipeline.tree_reader import TreeReader
+from pipeline.tree_reader import Move, Reader, TreeReader
 
 MAX_POSITIONS = 50
 _MAX_ROWS = 2000  # that both generations are asked about, to see what has moved
@@ -41,7 +43,7 @@ _LEAST_NODES = 31  # of a tree, however many trees there are
 _MAX_TERMS = 12  # of a formula or an explanation
 _MAX_FEATURES = 12  # of the list of most used ones
 
-Table = Sequence[Mapping[str, Any]]  # rows of trees.parquet: an action each
+Table = Sequence[Mapping[str, Any]]  # rows of trees.parquet: a choice each
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,12 @@ class Sample:
     """Decisions of self-play, to read the trees by."""
 
     states: np.ndarray  # [N], all different
-    actions: np.ndarray  # int32 [N], what was played
+    chosen: np.ndarray  # int32 [N, Q], as `Reader.chosen`
     returns: np.ndarray  # float32 [N], what the player received in the end
 
 
 def generation_pages(run: Run, generation: int) -> dict[str, bytes]:
-    """The files of one generation by name: `index.html` and `<action>.svg`. None without trees.
+    """The files of one generation by name: `index.html` and `<choice>.svg`. None without trees.
 
     Raises:
         UserError: the generation is not complete, or a file of it is damaged.
@@ -66,28 +68,32 @@ def generation_pages(run: Run, generation: int) -> dict[str, bytes]:
         return {}
     before = read_policy(run, game, generation - 1) if generation > 0 else None
     files = {name: svg.encode() for name, svg in pictures(reader, generation).items()}
-    data = page_data(
-        reader, generation, before, sample(run, game, generation), run.table(generation, "trees")
-    )
-    title = f"{game.title}: trees of run {run.name}, generation {generation}"
+    asked = sample(run, reader, generation)
+    data = page_data(reader, generation, before, asked, run.table(generation, "trees"))
+    title = f"{game.name}: trees of run {run.name}, generation {generation}"
     return {"index.html": page(title, data).encode(), **files}
 
 
-def read_policy(run: Run, game: Game, generation: int) -> TreeReader:
+def read_policy(run: Run, game: Game, generation: int) -> Reader:
     """The reader of a generation's policy."""
     policy: Any = load_policy(run.storage, run.policy(generation), game)
+    if isinstance(policy, HierarchicalPolicy):
+        return BehaviourReader(game, policy)
     return TreeReader(game, policy)
 
 
-def sample(run: Run, game: Game, generation: int) -> Sample:
+def sample(run: Run, reader: Reader, generation: int) -> Sample:
     """Distinct decisions of a generation's first shard, `_MAX_ROWS` at most, evenly over plies."""
-    shards = run.manifest(generation)["shards"]
+    game, shards = reader.game, run.manifest(generation)["shards"]
     if not shards:
-        return Sample(np.zeros(0, game.state_dtype), np.zeros(0, np.int32), np.zeros(0, np.float32))
+        nothing = np.zeros((0, 1), np.int32)
+        return Sample(np.zeros(0, game.state_dtype), nothing, np.zeros(0, np.float32))
     played = traces.read_shard(run.storage, game, shards[0]["path"], shards[0]["sha256"]).traces
-    firsts, _ = unique_states(played.state)
+    chosen = reader.chosen(played)
+    asked = np.flatnonzero((chosen >= 0).any(1))
+    firsts = asked[unique_states(played.state.take(asked))[0]]
     some = evenly(firsts[np.argsort(played.ply[firsts], kind="stable")], _MAX_ROWS)
-    return Sample(played.state.take(some), played.action[some], played.return_[some])
+    return Sample(played.state.take(some), chosen[some], played.return_[some])
 
 
 def evenly(items: np.ndarray, most: int) -> np.ndarray:
@@ -100,27 +106,29 @@ def evenly(items: np.ndarray, most: int) -> np.ndarray:
 # Pictures.
 
 
-def pictures(reader: TreeReader, generation: int) -> dict[str, str]:
-    """The first tree of every action as SVG by file name; `pooled.svg` for those that share."""
-    game = reader.game
-    some = [(name, bag) for name, bag in zip(file_names(reader), reader.policy.bags, strict=True)]
-    words = [reader.action(action) for action in range(game.num_actions)]
+def pictures(reader: Reader, generation: int) -> dict[str, str]:
+    """The first tree of every source as SVG by file name."""
     out = {}
-    for (name, bag), text in zip(
-        [*some, ("pooled", reader.policy.pooled)], [*words, "actions of few games"], strict=True
-    ):
+    for source, name in file_names(reader).items():
+        bag = reader.own(source)
         if bag:
-            title = f"{game.title}, {text}: tree 1 of {len(bag)}, generation {generation}"
+            text = reader.choices[source] if source >= 0 else reader.shared[source]
+            title = f"{reader.game.name}, {text}: tree 1 of {len(bag)}, generation {generation}"
             out[f"{name}.svg"] = tree_svg(bag[0], reader.names, title)
     return out
 
 
-def file_names(reader: TreeReader) -> list[str]:
-    """The actions in letters that every file system takes; numbered where they would be alike."""
-    texts = [_plain(reader.action(action)) for action in range(reader.game.num_actions)]
-    if len({*texts, "", "pooled", "index"}) == len(texts) + 3:
-        return texts
-    return [f"{action}-{text}".rstrip("-") for action, text in enumerate(texts)]
+def file_names(reader: Reader) -> dict[int, str]:
+    """The sources in letters that every file system takes; choices numbered where two would be
+    alike. `pooled` is what all choices share; what some share is named after them."""
+    shared = {source: _plain(text) for source, text in reader.shared.items()}
+    if len(shared) == 1:
+        shared = dict.fromkeys(shared, "pooled")
+    texts = [_plain(text) for text in reader.choices]
+    taken = {*texts, *shared.values(), "", "index"}
+    if len(taken) < len(texts) + len(shared) + 2:
+        texts = [f"{choice}-{text}".rstrip("-") for choice, text in enumerate(texts)]
+    return {**dict(enumerate(texts)), **shared}
 
 
 def _plain(text: str) -> str:
@@ -148,9 +156,9 @@ def _source(name: str) -> str:
 
 
 def page_data(
-    reader: TreeReader,
+    reader: Reader,
     generation: int,
-    before: TreeReader | None = None,
+    before: Reader | None = None,
     asked: Sample | None = None,
     measured: Table = (),
 ) -> dict[str, Any]:
@@ -164,35 +172,29 @@ def page_data(
     if before is not None and before.empty:
         before = None
     facts = {int(row["action"]): row for row in measured}
-    bags = [reader.bag(action) for action in range(reader.game.num_actions)]
-    own = [action for action, bag in enumerate(reader.policy.bags) if bag]
-    # Actions that share the pooled trees share their entry too.
-    sources = [*own, *([-1] if reader.policy.pooled else [])]
-    limit = max(
-        _LEAST_NODES, _MAX_NODES // max(1, sum(len(_bag(reader, each)) for each in sources))
-    )
-    entries = {each: _Entry(reader, each, before, asked, limit) for each in sources}
+    sources = reader.sources
+    nodes = _MAX_NODES // max(1, sum(len(reader.trees(each)) for each in sources))
+    legal = reader.legal(asked.states) if before is not None and asked is not None else None
+    entries = {
+        each: _Entry(reader, each, before, asked, legal, max(_LEAST_NODES, nodes))
+        for each in sources
+    }
     return {
         "generation": generation,
         "before": generation - 1 if before is not None else None,
         "features": list(reader.names),
         "actions": [
             {
-                "name": reader.action(action),
-                "bag": sources.index(action if action in own else -1) if bags[action] else None,
-                "pooled": reader.shares(action),
-                **_numbers(facts.get(action, {})),
+                "name": name,
+                "bag": sources.index(reader.source(choice)) if reader.bag(choice) else None,
+                "pooled": reader.shares(choice),
+                **_numbers(facts.get(choice, {})),
             }
-            for action in range(reader.game.num_actions)
+            for choice, name in enumerate(reader.choices)
         ],
         "bags": [entries[each].data for each in sources],
         "positions": _positions(reader, asked, entries) if asked is not None else [],
     }
-
-
-def _bag(reader: TreeReader, source: int) -> tuple[Tree, ...]:
-    """The trees of an action, or the pooled ones (-1)."""
-    return reader.policy.pooled if source < 0 else reader.policy.bags[source]
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,13 +208,14 @@ class _Entry:
 
     def __init__(
         self,
-        reader: TreeReader,
+        reader: Reader,
         source: int,
-        before: TreeReader | None,
+        before: Reader | None,
         asked: Sample | None,
+        legal: np.ndarray | None,
         limit: int,
     ):
-        trees = _bag(reader, source)
+        trees = reader.trees(source)
         parts = [shown(tree, limit, limit) for tree in trees]
         # By tree: node -> its place on the page.
         self.places = [{int(node): k for k, node in enumerate(part.node)} for part in parts]
@@ -231,29 +234,29 @@ class _Entry:
             ],
         }
         if before is not None:
-            self._compare(reader, source, before, asked, trees, parts, entries)
+            self._compare(reader, source, before, asked, legal, trees, parts, entries)
 
     def _compare(
         self,
-        reader: TreeReader,
+        reader: Reader,
         source: int,
-        before: TreeReader,
+        before: Reader,
         asked: Sample | None,
+        legal: np.ndarray | None,
         trees: Sequence[Tree],
         parts: Sequence[Shown],
         entries: Sequence[dict[str, Any]],
     ) -> None:
         """Says what changed since the generation before, at the bag, its tests and its leaves."""
-        old = _bag(before, source)
+        old = before.trees(source)
         self.data["changes"] = compare.changes(trees, old)._asdict()
         for entry, part, status in zip(
             entries, parts, compare.status_of_tests(trees, old), strict=True
         ):
             entry["status"] = status[part.node].tolist()
-        if source < 0 or asked is None or not len(asked.states):
+        if source < 0 or asked is None or legal is None:
             return
-        legal = reader.game.legal_of(asked.states)[:, source]
-        states = asked.states[legal]
+        states = asked.states[legal[:, source]]
         if not len(states):
             return
         shift = reader.values(states, source) - before.values(states, source)
@@ -314,36 +317,47 @@ def _leaf(tree: Tree, leaf: int) -> dict[str, Any]:
 
 
 def _positions(
-    reader: TreeReader, asked: Sample, entries: Mapping[int, _Entry]
+    reader: Reader, asked: Sample, entries: Mapping[int, _Entry]
 ) -> list[dict[str, Any]]:
+    """What was asked at some positions: an entry per question."""
     out = []
     game = reader.game
-    for k in evenly(np.arange(len(asked.states)), MAX_POSITIONS):
-        state = asked.states[k : k + 1]
-        move = reader.move(state)
-        entry = {
-            "text": game.state_to_text(game.rules, state[0]),
-            "ply": int(state["ply"][0]),
-            "player": int(state["player"][0]),
-            "played": int(asked.actions[k]),
-            "returned": short(float(asked.returns[k])),
-            "values": [[action, short(value)] for action, value in move.values],
-            "reasons": [_reason(reader, move.best, move.values[0][0], entries)],
-        }
-        if move.second is not None and move.difference is not None:
-            entry["reasons"].append(_reason(reader, move.second, move.values[1][0], entries))
-            entry["difference"] = summed(move.difference)
-        out.append(entry)
+    for k in evenly(np.arange(len(asked.states)), MAX_POSITIONS // asked.chosen.shape[1]):
+        state, chosen = asked.states[k : k + 1], asked.chosen[k].tolist()
+        answers = [each for each in chosen if each >= 0]
+        for played, move in zip(answers, reader.moves(state, chosen), strict=True):
+            text = game.state_to_text(game.rules, state[0])
+            entry = {
+                "text": f"{text}\n\n{move.question}" if move.question else text,
+                "ply": int(state["ply"][0]),
+                "player": int(state["player"][0]),
+                "played": played,
+                "returned": short(float(asked.returns[k])),
+                "values": [[choice, short(value)] for choice, value in move.values],
+                "reasons": _reasons(reader, move, entries),
+            }
+            if move.difference is not None:
+                entry["difference"] = summed(move.difference)
+            out.append(entry)
     return out
 
 
+def _reasons(reader: Reader, move: Move, entries: Mapping[int, _Entry]) -> list[dict[str, Any]]:
+    """Why the best and the second have their values."""
+    found = [move.best] if move.second is None else [move.best, move.second]
+    return [
+        _reason(reader, each, choice, entries)
+        for each, (choice, _) in zip(found, move.values, strict=False)
+    ]
+
+
 def _reason(
-    reader: TreeReader, found: Explanation, action: int, entries: Mapping[int, _Entry]
+    reader: Reader, found: Explanation, choice: int, entries: Mapping[int, _Entry]
 ) -> dict[str, Any]:
-    """Why an action has its value: its parts, and by tree the way through the shown nodes."""
+    """Why a choice has its value: its parts, and by tree the way through the shown nodes."""
     paths = []
-    entry = entries.get(-1 if reader.shares(action) else action)
-    for t, tree in enumerate(reader.bag(action)):
+    entry = entries.get(reader.source(choice))
+    for t, tree in enumerate(reader.bag(choice)):
         assert entry is not None
         places, node, path = entry.places[t], 0, [0]
         for step in found.paths[t]:
@@ -352,7 +366,7 @@ def _reason(
                 break
             path.append(places[node])
         paths.append({"nodes": path, "x": [short(step.value) for step in found.paths[t]]})
-    return {"action": action, **summed(found), "paths": paths}
+    return {"action": choice, **summed(found), "paths": paths}
 
 
 def summed(found: Explanation) -> dict[str, Any]:

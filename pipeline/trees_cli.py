@@ -5,6 +5,9 @@ selfplay trees show mine --action "column 3"       the trees of an action as tex
 selfplay trees explain mine --position 57          why this move, and not the next best one
 selfplay trees explain mine --game 17 --ply 4      the same at a position of a recorded game
 selfplay trees pages mine --out trees              index.html and a picture per action
+
+In a run of learner=hierarchical a choice is a behaviour, "expand", or a low-level action of one,
+"expand: build road".
 """
 
 import argparse
@@ -18,14 +21,13 @@ from pipeline.behaviour_reader import BehaviourReader
 from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.m5.explain import importance, number, routed, tree_to_text
-from pipeline.policies.hierarchical import HierarchicalPolicy
-from pipeline.policies.store import load_policy
 from pipeline.run import Run
 from pipeline.storage import reason
 from pipeline.tree_pages import generation_pages, read_policy
-from pipeline.tree_reader import TreeReader
+from pipeline.tree_reader import Reader, TreeReader
 
 _MAX_FEATURES = 10
+_MAX_OF_GROUP = 5  # where choices are read in groups
 
 
 def main(arguments: list[str]) -> None:
@@ -50,8 +52,8 @@ def main(arguments: list[str]) -> None:
     if options.verb == "explain" and (options.position is None) == (options.game is None):
         parser.error("explain needs either --position TEXT or --game NUMBER")
     run = Run.open(options.root, options.run)
-    if run.config.learner.name == "hierarchical":
-        print(_of_behaviours(run, options))
+    if options.verb == "explain" and run.config.learner.name == "hierarchical":
+        print(_behaviour(run, options))
         return
     generation = _generation(run, options.generation)
     reader = _reader(run, generation)
@@ -62,6 +64,7 @@ def main(arguments: list[str]) -> None:
     elif options.verb == "pages":
         print(write_pages(run, generation, Path(options.out)))
     else:
+        assert isinstance(reader, TreeReader)
         if options.position is not None:
             state = _position(reader.game, options.position)
         else:
@@ -77,12 +80,12 @@ def _generation(run: Run, asked: int | None) -> int:
     return done[-1] if asked is None else asked
 
 
-def _reader(run: Run, generation: int) -> TreeReader:
+def _reader(run: Run, generation: int) -> Reader:
     reader = read_policy(run, make_game_from(run.config.game), generation)
-    if getattr(reader.policy, "kind", None) != "action_trees":
+    if isinstance(reader, TreeReader) and getattr(reader.policy, "kind", None) != "action_trees":
         raise UserError(
             f"run {run.name} learns with {run.config.learner.name}, which grows no trees; name a "
-            "run of learner=model_trees"
+            "run of learner=model_trees or learner=hierarchical"
         )
     if reader.empty:
         raise UserError(
@@ -92,78 +95,80 @@ def _reader(run: Run, generation: int) -> TreeReader:
     return reader
 
 
-def summary(run: Run, reader: TreeReader, generation: int) -> str:
-    """A line per action, and the features that the trees of all actions use most."""
+def summary(run: Run, reader: Reader, generation: int) -> str:
+    """A line per choice, and the features that the trees of all choices use most."""
     facts = {row["action"]: row for row in run.table(generation, "trees")}
-    words = [reader.action(action) for action in range(reader.game.num_actions)]
-    wide = max(6, *map(len, words))
+    wide = max(8, *map(len, reader.choices))
     lines = [
-        f"{'action':<{wide}} {'rows':>9} {'games':>8} {'trees':>5} {'leaves':>6} {'depth':>5} "
+        f"{'trees of':<{wide}} {'rows':>9} {'games':>8} {'trees':>5} {'leaves':>6} {'depth':>5} "
         f"{'RMSE games':>10} {'rows':>6}"
     ]
-    for action, text in enumerate(words):
-        bag, row = reader.bag(action), facts.get(action, {})
+    for choice, text in enumerate(reader.choices):
+        bag, row = reader.bag(choice), facts.get(choice, {})
         leaves = f"{np.mean([tree.num_leaves for tree in bag]):.1f}" if bag else "-"
         depth = str(max(int(tree.depths().max()) for tree in bag)) if bag else "-"
         errors = [number(row[key]) if row.get(key) is not None else "-" for key in _ERRORS]
         lines.append(
             f"{text:<{wide}} {row.get('rows', 0):>9,} {row.get('games', 0):>8,} {len(bag):>5} "
             f"{leaves:>6} {depth:>5} {errors[0]:>10} {errors[1]:>6}"
-            f"{'  pooled' if reader.shares(action) and bag else ''}"
+            f"{'  pooled' if reader.shares(choice) and bag else ''}"
         )
-    return "\n".join(
-        [*lines, "", *_most_used(reader, [facts.get(a, {}) for a in range(len(words))])]
-    )
+    most = _MAX_FEATURES if len(reader.groups) == 1 else _MAX_OF_GROUP
+    for name, group in reader.groups.items():
+        rows = {choice: float(facts.get(choice, {}).get("rows") or 1) for choice in group}
+        lines += ["", *_most_used(reader, name, rows, most)]
+    lines += ["", "shares of the targets' variance; rows routed by a test on the feature"]
+    return "\n".join(lines)
 
 
 _ERRORS = ("rmse_games", "rmse_rows")
 
 
-def _most_used(reader: TreeReader, facts: list[dict]) -> list[str]:
-    """Importance over all actions, each weighing as many rows as it was learned from."""
+def _most_used(reader: Reader, title: str, rows: dict[int, float], most: int) -> list[str]:
+    """Importance over some choices, each weighing as many rows as it was learned from."""
     total = np.zeros((3, len(reader.names)))
     weight = 0.0
-    for action, row in enumerate(facts):
-        bag = reader.bag(action)
+    for choice, count in rows.items():
+        bag = reader.bag(choice)
         if not bag:
             continue
-        rows = float(row.get("rows") or 1)
         used = importance(bag)
         for line, part in zip(total, (used.splits, used.slopes, routed(bag)), strict=True):
-            line[: len(part)] += rows * part
-        weight += rows
+            line[: len(part)] += count * part
+        weight += count
     total /= max(weight, 1e-300)
-    order = np.argsort(-(total[0] + total[1]), kind="stable")[:_MAX_FEATURES]
-    wide = max(7, *(len(reader.names[f]) for f in order))
-    lines = [f"{'feature':<{wide}} {'by tests':>8} {'by slopes':>9} {'rows routed':>11}"]
+    order = np.argsort(-(total[0] + total[1]), kind="stable")[:most]
+    heading = f"used by {title}"
+    wide = max(len(heading), *(len(reader.names[f]) for f in order))
+    lines = [f"{heading:<{wide}} {'by tests':>8} {'by slopes':>9} {'rows routed':>11}"]
     for f in order:
         if total[0, f] + total[1, f] > 0:
             lines.append(
                 f"{reader.names[f]:<{wide}} {total[0, f]:>8.1%} {total[1, f]:>9.1%} "
                 f"{total[2, f]:>11.1%}"
             )
-    return [*lines, "shares of the targets' variance; rows routed by a test on the feature"]
+    return lines
 
 
-def show(reader: TreeReader, action: str | None) -> str:
-    """The trees of one action as text.
+def show(reader: Reader, choice: str | None) -> str:
+    """The trees of one choice as text, or those that several share.
 
     Raises:
-        UserError: the game has no such action, or it has no trees.
+        UserError: the policy has no such choice, or it has no trees.
     """
-    words = [reader.action(each) for each in range(reader.game.num_actions)]
-    if action == "pooled":
-        bag = reader.policy.pooled
-    elif action in words:
-        bag = reader.bag(words.index(action))
-    else:
-        raise UserError(
-            f"show needs --action, one of {', '.join(words)} or pooled, got {action!r}"
-            if action is not None
-            else f"show needs --action, one of {', '.join(words)} or pooled"
-        )
+    sources = {text: reader.source(k) for k, text in enumerate(reader.choices)}
+    shared = {text: source for source, text in reader.shared.items()}
+    if len(shared) == 1:
+        shared = dict.fromkeys(("pooled",), *shared.values())
+    sources |= {text: source for text, source in shared.items() if reader.trees(source)}
+    names = ", ".join(sources)
+    if choice is None:
+        raise UserError(f"show needs --action, one of {names}")
+    if choice not in sources:
+        raise UserError(f"show needs --action, one of {names}; got {choice!r}")
+    bag = reader.trees(sources[choice])
     if not bag:
-        raise UserError(f"action {action} has no trees; `selfplay trees summary` says which have")
+        raise UserError(f"{choice} has no trees; `selfplay trees summary` says which have")
     trees = [
         f"tree {i} of {len(bag)}\n{tree_to_text(tree, reader.names)}"
         for i, tree in enumerate(bag, 1)
@@ -178,53 +183,22 @@ def _position(game: Game, text: str) -> np.ndarray:
         raise UserError(f"--position: {error}") from error
 
 
-def _of_behaviours(run: Run, options: argparse.Namespace) -> str:
-    """What a verb says of a run of learner=hierarchical. A recorded decision is explained by the
-    policy that made it, unless another generation is named."""
+def _behaviour(run: Run, options: argparse.Namespace) -> str:
+    """Explains a decision of behaviours: a recorded one by the policy that made it, unless another
+    generation is named."""
     game = make_game_from(run.config.game)
     row: dict[str, int] = {}
-    state = None
     generation = options.generation
-    if options.verb == "explain" and options.game is not None:
+    if options.game is not None:
         played = _generation(run, options.generation) if options.of is None else options.of
         state, row = recorded(run, game, played, options.game, options.ply)
         if generation is None:
             generation = row["generation"]
-    generation = run.complete()[-1] if generation is None else _generation(run, generation)
-    policy = load_policy(run.storage, run.policy(generation), game)
-    assert isinstance(policy, HierarchicalPolicy)
-    reader = BehaviourReader(game, policy)
-    if options.verb == "show":
-        return reader.show(options.action)
-    if options.verb == "summary":
-        return _behaviour_summary(run, generation)
-    if options.verb == "pages":
-        raise UserError(
-            "there are no pages of behaviours; `selfplay trees show` prints a tree, `selfplay "
-            "trees explain` a decision"
-        )
-    if state is None:
+    else:
         state = _position(game, options.position)
+    reader = read_policy(run, game, _generation(run, generation))
+    assert isinstance(reader, BehaviourReader)
     return reader.decision_to_text(state, row.get("behaviour"), row.get("low_action"))
-
-
-def _behaviour_summary(run: Run, generation: int) -> str:
-    """A line per bag of trees."""
-    rows = run.table(generation, "trees")
-    if not rows:
-        raise UserError(f"the policy of generation {generation} of run {run.name} has no trees yet")
-    wide = max(len(row["text"]) for row in rows)
-    lines = [
-        f"{'trees of':<{wide}} {'rows':>9} {'games':>8} {'leaves':>6} {'depth':>5} "
-        f"{'RMSE games':>10} {'rows':>6}"
-    ]
-    for row in rows:
-        errors = [number(row[key]) if row[key] is not None else "-" for key in _ERRORS]
-        lines.append(
-            f"{row['text']:<{wide}} {row['rows']:>9,} {row['games']:>8,} {row['leaves']:>6.1f} "
-            f"{row['depth']:>5} {errors[0]:>10} {errors[1]:>6}{'  pooled' * row['pooled']}"
-        )
-    return "\n".join(lines)
 
 
 def recorded(

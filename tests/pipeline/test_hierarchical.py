@@ -296,6 +296,74 @@ def test_any_recorded_decision_is_explained(small):
     assert "no step of a behaviour" in shown[1]
 
 
+def test_pages_show_both_questions_of_a_step(small):
+    from pipeline.tree_pages import generation_pages, page_data, read_policy, sample
+
+    game = make_game(**small.config.game)
+    hierarchy = game.hierarchy
+    reader = read_policy(small, game, 2)
+    # The rows of trees.parquet are written by the learner; the page must mean the same by a number.
+    assert [row["text"] for row in small.table(2, "trees")] == list(reader.choices)
+    asked = sample(small, reader, 2)
+    data = page_data(reader, 2, read_policy(small, game, 1), asked, small.table(2, "trees"))
+    assert data["features"] == list(game.observation_names)
+    assert len(data["positions"]) == 50  # two of each of 25 states
+    policy = reader.policy
+    for above, below in zip(data["positions"][::2], data["positions"][1::2], strict=True):
+        state = game.state_from_text(game.rules, above["text"].partition("\n\nwhich behaviour")[0])
+        x = game.observations_of(state, state["player"])
+        everyone = np.ones((1, len(hierarchy.behaviours)), np.bool_)
+        promised = policy.high_values(x, everyone)[0]
+        for choice, value in above["values"]:
+            behaviour = hierarchy.behaviours.index(reader.choices[choice])
+            assert value == pytest.approx(promised[behaviour], rel=1e-3)
+        # The low-level action that was played is one of the behaviour in force.
+        behaviour = reader.choices[above["played"]]
+        assert reader.choices[below["played"]].startswith(f"{behaviour}: ")
+        assert below["played"] in [choice for choice, _ in below["values"]]
+        for entry in (above, below):
+            for reason, (_, value) in zip(entry["reasons"], entry["values"], strict=False):
+                assert reason["value"] == pytest.approx(10_000 * value, abs=6)  # four digits
+    poor = [choice for choice in range(len(reader.choices)) if reader.shares(choice)]
+    assert poor and all(data["actions"][choice]["pooled"] for choice in poor)
+    legal = reader.legal(asked.states)
+    chosen = asked.chosen
+    assert legal[np.arange(len(chosen)), chosen[:, 0]].all()
+    assert legal[np.arange(len(chosen)), chosen[:, 1]].all()
+    files = generation_pages(small, 2)
+    assert {"index.html", "expand.svg", "expand-end-turn.svg"} <= set(files)
+    assert len(files) == 1 + len(reader.sources)
+    assert generation_pages(small, 0) == {}
+
+
+def test_summary_and_trees_of_behaviours_in_words(small):
+    from pipeline.errors import UserError
+    from pipeline.trees_cli import main as trees
+
+    def printed(*words):
+        with redirect_stdout(io.StringIO()) as out:
+            trees([words[0], small.name, "--root", small.storage.root, *words[1:]])
+        return out.getvalue()
+
+    text = printed("summary")
+    for row in small.table(2, "trees"):
+        assert any(
+            line.startswith(row["text"]) and f"{row['rows']:,}" in line
+            for line in text.splitlines()
+        )
+    for name in small_game_behaviours(small):
+        assert f"used by low-level actions of {name}" in text
+    assert printed("show", "--action", "upgrade: end turn").startswith("tree 1 of 2\n")
+    with pytest.raises(UserError, match=r"one of expand, expand: build road, .*; got 'castle'"):
+        printed("show", "--action", "castle")
+    with pytest.raises(UserError, match="no trees yet"):
+        printed("summary", "--generation", "0")
+
+
+def small_game_behaviours(run):
+    return make_game(**run.config.game).hierarchy.behaviours
+
+
 def test_a_saved_policy_decides_as_before(small):
     from pipeline.policies.store import cached_game, load_policy
 

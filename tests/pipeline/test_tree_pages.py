@@ -36,7 +36,7 @@ def reader(three):
 def asked(three):
     states = played_states(three, 60, seed=7)[0]
     actions = three.legal_of(states).argmax(1).astype(np.int32)
-    return Sample(states, actions, np.ones(len(states), np.float32))
+    return Sample(states, actions[:, None], np.ones(len(states), np.float32))
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_files_are_named_after_actions(reader, three):
     assert set(tree_pages.pictures(reader, 1)) == {"column-0.svg", "column-3.svg", "pooled.svg"}
     alike = dataclasses.replace(three, action_to_text=lambda rules, a: ("a/b", "A b", "é", "")[a])
     names = tree_pages.file_names(TreeReader(alike, reader.policy))
-    assert names == ["0-a-b", "1-a-b", "2", "3"]
+    assert names == {0: "0-a-b", 1: "1-a-b", 2: "2", 3: "3", -1: "pooled"}
 
 
 def test_short_numbers():

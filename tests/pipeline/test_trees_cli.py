@@ -57,9 +57,7 @@ def test_show_prints_every_tree_of_an_action(root, capsys):
     [count] = set(re.findall(r"^tree \d+ of (\d+)$", text, re.M))
     assert text.count("\ntree ") + 1 == int(count)
     assert "rows" in text and "mean" in text
-    assert "one of +1, +2, +3, +4 or pooled, got '+9'" in refused(
-        root, "show", "trees", "--action", "+9"
-    )
+    assert "one of +1, +2, +3, +4; got '+9'" in refused(root, "show", "trees", "--action", "+9")
     assert "show needs --action" in refused(root, "show", "trees")
 
 
