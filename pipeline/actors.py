@@ -163,15 +163,22 @@ class RayBackend:
         self._actors = [player.remote() for _ in range(count)]
         self._learner = ray.remote(num_cpus=config.learner_cpus, **options)(LearnerActor).remote()
         everyone = [*self._actors, self._learner]
-        pings = [actor.ping.remote() for actor in everyone]
-        ready, waiting = ray.wait(pings, num_returns=len(pings), timeout=config.patience)
-        if waiting:
+        for actor in everyone:
+            self._set_aside(actor)
+        # One that dies before it answers is restarted, and called again.
+        begun = time.monotonic()
+        while self._ping_after and time.monotonic() < begun + config.patience:
+            self._recall()
+            if self._pings:
+                ray.wait(list(self._pings), num_returns=len(self._pings), timeout=_PING_PAUSE)
+            elif self._ping_after:
+                time.sleep(_PING_PAUSE / 4)
+        if self._ping_after:
+            ready = len(everyone) - len(self._ping_after)
             raise ClusterError(
-                f"only {len(ready)} of {len(pings)} actors came up within {config.patience:.0f} s; "
+                f"only {ready} of {len(everyone)} actors came up within {config.patience:.0f} s; "
                 f"the cluster has {total} CPUs, {ray.available_resources().get('CPU', 0):.0f} free"
             )
-        ray.get(pings)
-        self._idle, self._idle_learner = list(self._actors), [self._learner]
 
     def __exit__(self, *_: object) -> None:
         if self._owns_ray:

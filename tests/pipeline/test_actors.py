@@ -154,6 +154,23 @@ def test_trees_are_the_same_with_helpers(ray_session, tmp_path, monkeypatch):
     assert fits and all(isinstance(task.helpers, PlayersAsHelpers) for task in fits)
 
 
+def test_an_actor_that_dies_before_it_answers_is_called_again(ray_session, tmp_path, monkeypatch):
+    died = tmp_path / "died"
+
+    class DiesAtFirst(actors.SelfPlayActor):
+        def ping(self) -> None:
+            try:
+                died.touch(exist_ok=False)
+            except FileExistsError:
+                return
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(actors, "SelfPlayActor", DiesAtFirst)
+    with RayBackend(ClusterConfig(kind="ray", actors=2)) as backend:
+        assert died.exists()
+        assert sorted(backend.play([Square(2), Square(3)])) == [(0, 4), (1, 9)]
+
+
 def test_too_many_actors_are_refused_with_the_numbers(ray_session):
     with (
         pytest.raises(ClusterError, match="not enough CPUs: 50 actors and 0 for the learner"),

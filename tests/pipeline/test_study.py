@@ -1,4 +1,4 @@
-"""The study of a paper: its figures' numbers, its verdicts, and a tiny one from end to end."""
+"""The study of a paper: its figures' numbers and its verdicts; as a whole: test_study_killed.py."""
 
 import numpy as np
 import pytest
