@@ -151,8 +151,8 @@ class _Recorder:
             games * min(game.max_decisions, 24) + 1,
             [
                 ("state", game.state_dtype),
-                ("game", np.int32),
                 ("turn", np.int32),  # how many decisions the game had before
+                ("game", np.int32),
                 ("action", np.int32),
                 ("probability", np.float32),
                 ("value", np.float32),
@@ -163,12 +163,15 @@ class _Recorder:
             ],
         )
 
-    def add(self, count: int, **columns: Any) -> None:
-        end = self._rows + count
+    def add(self, states: np.ndarray, **columns: Any) -> None:
+        end = self._rows + len(states)
         while end > len(self._records):
-            self._records = np.concatenate([self._records, np.empty_like(self._records)])
+            more = np.empty(2 * len(self._records), self._records.dtype)
+            _plain(more)[: self._rows] = _plain(self._records)[: self._rows]
+            self._records = more
         for name, values in columns.items():
             self._records[name][self._rows : end] = values
+        _plain(self._records["state"])[self._rows : end] = _plain(states)
         self._rows = end
 
     def sorted(self, game: Game, results: Results) -> Traces:
@@ -178,7 +181,8 @@ class _Recorder:
         order = np.empty(self._rows, np.int64)
         order[starts[records["game"]] + records["turn"]] = np.arange(self._rows)
         records = records.take(order)  # twenty times as fast as records[order]
-        columns = {name: records[name].copy() for name in records.dtype.names if name != "turn"}
+        columns = {name: records[name].copy() for name in records.dtype.names[2:]}
+        columns["state"] = _plain(records["state"]).copy().view(game.state_dtype)
         player = columns["state"]["player"].astype(np.int8)
         reward, return_ = np.empty((2, self._rows), np.float32)
         so_far = game.returns_of(columns["state"])
@@ -282,11 +286,10 @@ def play_games(
             actions[rows] = decisions.actions
             if recorder is not None:
                 recorder.add(
-                    len(some),
+                    some,
                     game=index[rows],
                     turn=turns[rows],
                     policy=who,
-                    state=some,
                     action=decisions.actions,
                     probability=decisions.probabilities,
                     value=decisions.values,
