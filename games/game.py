@@ -47,6 +47,14 @@ class Symmetry(NamedTuple):
     action: np.ndarray  # int64 [A]: action a becomes action[a]
 
 
+class ActionTypes(NamedTuple):
+    """Groups of actions of one kind, such as all attacks, whose value follows alike from the state
+    that they lead to. An action and its image under a symmetry are of one type."""
+
+    names: tuple[str, ...]  # [T]
+    of: np.ndarray  # int8 [A]: the type of each action
+
+
 class View(NamedTuple):
     """What a seat sees of a game that hides something from its players, in words for people.
 
@@ -205,6 +213,7 @@ class Game:
     # = all.
     baselines: tuple[str, ...] | None = None
     symmetries: tuple[Symmetry, ...] = ()
+    action_types: ActionTypes | None = None  # None: all are of one
     # Two players, and what one wins the other loses: lets a learner read a value from either side.
     zero_sum: bool = False
     solver: Solver | None = None

@@ -202,6 +202,7 @@ class ValueNetworkConfig:
 
     name: str = "value_network"
     targets: str = MISSING  # monte_carlo | one_step
+    opponent: str = "negamax"  # one_step: negamax | environment
     discount: float = MISSING
     sweeps: int = 1  # one_step: how often rows are relabelled and fitted in a generation
     hidden: list[int] = MISSING
@@ -221,6 +222,7 @@ class ValueNetworkConfig:
 
     def __post_init__(self) -> None:
         _one_of("learner.targets", self.targets, ("monte_carlo", "one_step"))
+        _one_of("learner.opponent", self.opponent, ("negamax", "environment"))
         _within("learner.discount", self.discount, 0.0, 1.0)
         _within("learner.sweeps", self.sweeps, 1, 1000)
         _within("learner.learning_rate", self.learning_rate, 1e-9, 100.0)
@@ -343,6 +345,7 @@ class ModelTreesConfig(TreesConfig):
     """Learner `model_trees`: Q(s, a) by model trees. docs/learners/model_trees.md."""
 
     name: str = "model_trees"
+    trees: str = "action"  # action | type
     targets: str = MISSING  # retrace | sarsa
     opponent: str = MISSING  # negamax | environment
     discount: float = MISSING
@@ -350,6 +353,7 @@ class ModelTreesConfig(TreesConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _one_of("learner.trees", self.trees, ("action", "type"))
         _one_of("learner.targets", self.targets, ("retrace", "sarsa"))
         _one_of("learner.opponent", self.opponent, ("negamax", "environment"))
         _within("learner.discount", self.discount, 0.0, 1.0)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from games.game import Game
+from games.game import ActionTypes, Game
 from games.risk import agents, boards, features, rules
 from games.risk.boards import Board
 from games.risk.rules import MAX_NODES, NODES_THEN_ARMIES, STATE, Rules
@@ -111,8 +111,25 @@ def make(
         state_to_json=words.state_to_json,
         state_to_svg=words.state_to_svg,
         scripted=agents.SCRIPTED,
+        action_types=_action_types(constants),
         zero_sum=True,
     )
+
+
+def _action_types(constants: Rules) -> ActionTypes:
+    """The phases, and what leaves a phase out."""
+    names = ("place", "no move", "move", "amount", "no attack", "attack", "move in")
+    firsts = (
+        0,
+        constants.no_move,
+        constants.no_move + 1,
+        constants.first_amount,
+        constants.no_attack,
+        constants.no_attack + 1,
+        constants.first_move_in,
+        len(constants.pairs),
+    )
+    return ActionTypes(names, np.repeat(np.arange(len(names), dtype=np.int8), np.diff(firsts)))
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

@@ -1,11 +1,11 @@
-"""Learner `model_trees`: Q(s, a) by one bag of model trees per action, grown anew each generation.
-docs/learners/model_trees.md.
+"""Learner `model_trees`: Q(s, a) by one bag of model trees per action or type of action, grown anew
+each generation. docs/learners/model_trees.md.
 
 Fitted SARSA: every decision of the replay window, new or old, is labelled by the newest Q and by
 what was played after it; then all trees are grown from scratch. That is one sweep.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,8 @@ from pipeline.learners.common import (
 )
 from pipeline.learners.trees import GrowTask, finds_bins, grow_task
 from pipeline.m5.binning import SAMPLE_ROWS, check_table, frozen, parallel
-from pipeline.policies.action_trees import ActionTreesPolicy
+from pipeline.policies.action_trees import POLICIES, TreesPolicy
+from pipeline.policies.tree_inputs import TreeInputs
 from pipeline.streams import game_keys
 from pipeline.targets import one_step_targets, retrace_targets
 from pipeline.traces import Window
@@ -34,19 +35,19 @@ _CHUNK = 1 << 14  # rows whose observations are held at once
 _DIVERGED = 1.5  # growth of the residual that noise between sweeps does not explain
 
 
-def initial(game: Game, config: ModelTreesConfig, seed: int) -> ActionTreesPolicy:
+def initial(game: Game, config: ModelTreesConfig, seed: int) -> TreesPolicy:
     """A policy without trees: every action is worth 0."""
-    return ActionTreesPolicy(((),) * game.num_actions)
+    return POLICIES[config.trees].untaught(game)
 
 
 def fit(
     game: Game,
     window: Window,
-    previous: ActionTreesPolicy,
+    previous: TreesPolicy,
     config: ModelTreesConfig,
     seed: int,
     helpers: Helpers | None = None,
-) -> tuple[ActionTreesPolicy, dict[str, Any]]:
+) -> tuple[TreesPolicy, dict[str, Any]]:
     """Labels the window and grows all trees, at most `config.sweeps` times.
 
     Sweeps go on while the Bellman residual on the games held out is less than two sweeps before
@@ -62,7 +63,7 @@ def fit(
 
     Returns:
         (policy, report). docs/architecture.md names the report's fields; `tables` is not one of
-        them: it has the columns of trees.parquet, a row per action.
+        them: it has the columns of trees.parquet, a row per bag.
 
     Raises:
         ValueError: the game shows a player a number that is not finite.
@@ -92,7 +93,7 @@ def fit(
         if len(curve.residual) > 2 and residual >= 0.99 * curve.residual[-3]:
             break
         targets = following
-    return best.policy, _report(game, window, before, best, curve, labels, sides, trees)
+    return best.policy, _report(window, before, best, curve, labels, sides, trees)
 
 
 class _Curve(NamedTuple):
@@ -118,7 +119,7 @@ class _Reading(NamedTuple):
 
 
 class _Sweep(NamedTuple):
-    policy: ActionTreesPolicy
+    policy: TreesPolicy
     reading: _Reading
     errors: np.ndarray
     """float64 [N], squared, to the labels that the trees were grown from"""
@@ -146,7 +147,7 @@ class _Labels:
         )
         self.low, self.high = float(self.returns.min()), float(self.returns.max())
 
-    def read(self, policy: ActionTreesPolicy) -> _Reading:
+    def read(self, policy: TreesPolicy) -> _Reading:
         """What the policy's Q says, within the range of the returns that were seen."""
         traces, size = self.window.traces, len(self.window)
         taken, value, ratio = np.empty((3, size))
@@ -221,24 +222,24 @@ def _follow(q, legal, actions, played, epsilon, low, high, taken, value, ratio):
 
 
 @dataclass(frozen=True)
-class _Action:
-    """Where an action's trees come from: its own rows, or the trees of its image."""
+class _Origin:
+    """Where a bag's trees come from: its own rows, or the trees of its image."""
 
     source: int
-    symmetry: Symmetry | None  # that takes the action to `source`; None: itself
+    symmetry: Symmetry | None  # that takes the bag to `source`; None: itself
 
 
-def _actions(game: Game, symmetries: tuple[Symmetry, ...]) -> list[_Action]:
-    """[A]. An action whose image has a lower number shares the image's rows and trees."""
-    out: list[_Action] = []
-    for action in range(game.num_actions):
-        images = [(int(symmetry.action[action]), symmetry) for symmetry in symmetries]
+def _origins(bags: int, symmetries: Sequence[Symmetry]) -> list[_Origin]:
+    """[K]. A bag whose image has a lower number shares the image's rows and trees."""
+    out: list[_Origin] = []
+    for bag in range(bags):
+        images = [(int(symmetry.action[bag]), symmetry) for symmetry in symmetries]
         lower = [
-            _Action(image, symmetry)
+            _Origin(image, symmetry)
             for image, symmetry in images
-            if image < action and out[image].source == image
+            if image < bag and out[image].source == image
         ]
-        out.append(lower[0] if lower else _Action(action, None))
+        out.append(lower[0] if lower else _Origin(bag, None))
     return out
 
 
@@ -253,69 +254,71 @@ def _image(tree: m5.Tree, symmetry: Symmetry) -> m5.Tree:
 
 
 class _Coded(NamedTuple):
-    """Rows as trees are grown from them, those of an action together."""
+    """Rows as trees are grown from them, those of a bag together."""
 
     binned: m5.Binned
     row: np.ndarray
     """int64 [M], of the window"""
     start: np.ndarray
-    """int64 [A+1]: action a has start[a]:start[a+1]"""
+    """int64 [K+1]: bag k has start[k]:start[k+1]"""
 
 
 def _binning(
-    game: Game,
+    inputs: TreeInputs,
     window: Window,
-    previous: ActionTreesPolicy,
-    symmetries: tuple[Symmetry, ...],
+    previous: TreesPolicy,
+    symmetries: Sequence[Symmetry],
 ) -> m5.Binning:
     """The bins of the generation before, or new ones."""
     if previous.binning is not None and not finds_bins(int(window.generation.max())):
         return previous.binning
-    traces = window.traces
     # Images too: what was only played on the left is coded under its image on the right.
-    some = slice(None, None, -(-len(window) * (1 + len(symmetries)) // SAMPLE_ROWS))
-    seen = _seen(game, traces.state[some], traces.player[some])
+    some = np.arange(0, len(window), -(-len(window) * (1 + len(symmetries)) // SAMPLE_ROWS))
+    seen = _seen(inputs, window, some)
     images = [seen[:, symmetry.observation] for symmetry in symmetries]
     return m5.Binning.fit(np.concatenate([seen, *images]))
 
 
-def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> np.ndarray:
-    """float32 [B, F], read-only: what players see.
+def _seen(inputs: TreeInputs, window: Window, rows: np.ndarray) -> np.ndarray:
+    """float32 [N, F], read-only: what trees see of what was played, by rows int64 [N].
 
     Raises:
         ValueError: a number is not finite; the message names the feature.
     """
-    return check_table(game.observations_of(states, players), list(game.observation_names))
+    traces = window.traces
+    columns = (each.take(rows) for each in (traces.state, traces.player, traces.action))
+    return check_table(inputs.rows(*columns), list(inputs.names))
 
 
 def _code(
-    game: Game,
+    inputs: TreeInputs,
     window: Window,
     rows: np.ndarray,
-    symmetries: tuple[Symmetry, ...],
+    symmetries: Sequence[Symmetry],
     binning: m5.Binning,
     threads: int,
 ) -> _Coded:
-    """Codes rows bool [N] and their images, each under the action that its trees belong to."""
-    traces = window.traces
-    own = np.array([each.source == a for a, each in enumerate(_actions(game, symmetries))])
-    same = np.arange(game.num_actions)
+    """Codes rows bool [N] and their images, each under the bag that its trees belong to."""
+    count = len(inputs.bags)
+    played = inputs.bag[window.traces.action]
+    own = np.array([each.source == k for k, each in enumerate(_origins(count, symmetries))])
+    same = np.arange(count)
     moves = [same, *(symmetry.action for symmetry in symmetries)]
-    found = [np.flatnonzero(rows & own[move[traces.action]]) for move in moves]
+    found = [np.flatnonzero(rows & own[move[played]]) for move in moves]
     row = np.concatenate(found)
     move = np.repeat(np.arange(len(moves)), [len(each) for each in found])
-    action = np.concatenate([to[traces.action[at]] for to, at in zip(moves, found, strict=True)])
-    order = np.argsort(action, kind="stable")
+    bag = np.concatenate([to[played[at]] for to, at in zip(moves, found, strict=True)])
+    order = np.argsort(bag, kind="stable")
     row, move = row[order], move[order]
-    codes = np.empty((len(row), game.observation_size), np.uint8)
+    codes = np.empty((len(row), len(inputs.names)), np.uint8)
     for start in range(0, len(row), _CHUNK):
         part = slice(start, start + _CHUNK)
-        seen = _seen(game, traces.state.take(row[part]), traces.player[row[part]]).copy()
+        seen = _seen(inputs, window, row[part]).copy()
         for k, symmetry in enumerate(symmetries):
             images = move[part] == k + 1
             seen[images] = seen[images][:, symmetry.observation]
         codes[part] = binning.encode(seen, threads)
-    starts = np.searchsorted(action[order], np.arange(game.num_actions + 1))
+    starts = np.searchsorted(bag[order], np.arange(count + 1))
     return _Coded(m5.Binned(binning, frozen(codes, np.uint8)), row, starts)
 
 
@@ -326,7 +329,7 @@ class _Growing:
         self,
         game: Game,
         window: Window,
-        previous: ActionTreesPolicy,
+        previous: TreesPolicy,
         teaching: np.ndarray,
         config: ModelTreesConfig,
         seed: int,
@@ -335,29 +338,33 @@ class _Growing:
     ):
         self.game, self.window, self.config = game, window, config
         self.seed, self.threads, self.helpers = seed, threads, helpers
-        symmetries = game.symmetries if config.symmetries else ()
-        self.actions = _actions(game, symmetries)
-        binning = _binning(game, window, previous, symmetries)
+        self.policy = POLICIES[config.trees]
+        self.inputs = inputs = self.policy.inputs(game)
+        asked = teaching & inputs.asked(window.traces.state, window.traces.action)
+        if asked.any():  # something must teach
+            teaching = asked
+        symmetries = inputs.symmetries if config.symmetries else ()
+        self.origins = _origins(len(inputs.bags), symmetries)
+        binning = _binning(inputs, window, previous, symmetries)
         self.binning = binning
-        self.coded = _code(game, window, teaching, symmetries, binning, threads)
+        self.coded = _code(inputs, window, teaching, symmetries, binning, threads)
         starts = self.coded.start
         self.rows = [
-            self.coded.row[starts[each.source] : starts[each.source + 1]] for each in self.actions
+            self.coded.row[starts[each.source] : starts[each.source + 1]] for each in self.origins
         ]
         self.games = [len(np.unique(window.game_id[rows])) for rows in self.rows]
         self.poor = [games < config.min_games for games in self.games]
         if any(self.poor):
-            coded = _code(game, window, teaching, (), binning, threads)
-            # One-hot columns for the action, behind the features.
-            hot = np.eye(game.num_actions, dtype=np.float32)
-            codes = np.concatenate(
-                [coded.binned.codes, hot.astype(np.uint8)[window.traces.action[coded.row]]], axis=1
-            )
+            coded = _code(inputs, window, teaching, (), binning, threads)
+            # One-hot columns for the bag, behind the features.
+            hot = np.eye(len(inputs.bags), dtype=np.float32)
+            played = inputs.bag[window.traces.action[coded.row]]
+            codes = np.concatenate([coded.binned.codes, hot.astype(np.uint8)[played]], axis=1)
             both = binning.beside(m5.Binning.fit(hot))
             self.pooled = coded._replace(binned=m5.Binned(both, frozen(codes, np.uint8)))
 
-    def grow(self, targets: np.ndarray) -> ActionTreesPolicy:
-        """Trees of every action, from float32 [N] targets of the window's rows."""
+    def grow(self, targets: np.ndarray) -> TreesPolicy:
+        """Trees of every bag, from float32 [N] targets of the window's rows."""
         jobs = list(self._jobs())
         jobs.sort(key=lambda job: -len(job.rows))  # the longest first
         if self.helpers is None:
@@ -369,27 +376,27 @@ class _Growing:
             grown = self.helpers.run_all(tasks, self.config.threads or 1)
         bags: dict[int, list[m5.Tree]] = {}
         for job, tree in sorted(zip(jobs, grown, strict=True), key=lambda pair: pair[0].member):
-            bags.setdefault(job.action, []).append(tree)
+            bags.setdefault(job.bag, []).append(tree)
         own: list[tuple[m5.Tree, ...]] = []
-        for each in self.actions:
+        for each in self.origins:
             bag = bags.get(each.source, [])
             if each.symmetry is not None:
                 bag = [_image(tree, each.symmetry) for tree in bag]
             own.append(tuple(bag))
-        return ActionTreesPolicy(tuple(own), tuple(bags.get(_POOLED, ())), self.binning)
+        return self.policy(tuple(own), tuple(bags.get(_POOLED, ())), self.binning)
 
     def _jobs(self) -> Iterator["_Job"]:
         """Every tree to grow."""
-        count = (self.game.num_actions + 1) * self.config.bag
+        count = (len(self.origins) + 1) * self.config.bag
         seeds = game_keys(self.seed, "trees", 0, np.arange(count)) >> np.uint64(1)
         for member in range(self.config.bag):
-            for action, each in enumerate(self.actions):
-                if each.source == action and not self.poor[action]:
-                    a, b = self.coded.start[action : action + 2]
+            for bag, each in enumerate(self.origins):
+                if each.source == bag and not self.poor[bag]:
+                    a, b = self.coded.start[bag : bag + 2]
                     codes = self.coded.binned.codes[a:b]
                     binned = m5.Binned(self.binning, codes)
-                    seed = int(seeds[action * self.config.bag + member])
-                    yield _Job(action, member, binned, self.coded.row[a:b], seed)
+                    seed = int(seeds[bag * self.config.bag + member])
+                    yield _Job(bag, member, binned, self.coded.row[a:b], seed)
             if any(self.poor):
                 seed = int(seeds[count - 1 - member])
                 yield _Job(_POOLED, member, self.pooled.binned, self.pooled.row, seed)
@@ -408,13 +415,13 @@ class _Growing:
         )
 
 
-_POOLED = -1  # in place of an action's number
+_POOLED = -1  # in place of a bag's number
 
 
 class _Job(NamedTuple):
     """One tree to grow."""
 
-    action: int
+    bag: int
     member: int
     binned: m5.Binned
     rows: np.ndarray
@@ -423,7 +430,6 @@ class _Job(NamedTuple):
 
 
 def _report(
-    game: Game,
     window: Window,
     before: _Reading,
     best: _Sweep,
@@ -435,7 +441,7 @@ def _report(
     judging = sides.judging
     train = float(best.errors[sides.rows].mean())
     held_out = float(best.errors[sides.held_out].mean()) if sides.held_out.any() else None
-    table = _table(game, window, best, sides, trees)
+    table = _table(window, best, sides, trees)
     return {
         "curve": curve._asdict(),
         "loss_train": train,
@@ -469,22 +475,20 @@ def _warnings(curve: _Curve) -> list[str]:
     ]
 
 
-def _table(
-    game: Game, window: Window, best: _Sweep, sides: Sides, trees: _Growing
-) -> dict[str, np.ndarray]:
-    """The columns of trees.parquet (docs/learners/model_trees.md), a row per action."""
-    actions = window.traces.action
+def _table(window: Window, best: _Sweep, sides: Sides, trees: _Growing) -> dict[str, np.ndarray]:
+    """The columns of trees.parquet (docs/learners/model_trees.md), a row per bag."""
+    played = trees.inputs.bag[window.traces.action]
     columns: dict[str, list] = {}
-    for action, bag in enumerate(best.policy.bags):
+    for k, bag in enumerate(best.policy.bags):
         facts = _sizes(bag or best.policy.pooled)
         for name, measured in (("rows", sides.rows), ("games", sides.held_out)):
-            mine = best.errors[measured & (actions == action)]
+            mine = best.errors[measured & (played == k)]
             facts[f"rmse_{name}"] = float(np.sqrt(mine.mean())) if len(mine) else np.nan
         facts = {
-            "action": action,
-            "text": game.action_to_text(game.rules, action),
-            "rows": len(trees.rows[action]),
-            "games": trees.games[action],
+            "action": k,
+            "text": trees.inputs.bags[k],
+            "rows": len(trees.rows[k]),
+            "games": trees.games[k],
             "pooled": not bag,
             **facts,
         }

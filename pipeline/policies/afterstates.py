@@ -4,6 +4,7 @@ The value of an afterstate is the return of the decision that led to it, so Q(s,
 right after a). An action that ends the game is worth what the rules pay, whatever V says.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -36,6 +37,11 @@ class Afterstates:
         """float32 [count of `over`, P]."""
         return self.game.returns_of(self.states[self.over])
 
+    def take(self, rows: np.ndarray) -> "Afterstates":
+        """Some of them, by their place."""
+        some = (each.take(rows) for each in (self.rows, self.actions, self.movers, self.states))
+        return Afterstates(self.game, *some)
+
 
 def expand(game: Game, states: np.ndarray, legal: np.ndarray) -> Afterstates:
     """Steps every legal action: states [B], legal bool [B, A]."""
@@ -44,6 +50,32 @@ def expand(game: Game, states: np.ndarray, legal: np.ndarray) -> Afterstates:
     movers = after["player"].copy()
     game.step(game.rules, after, actions.astype(np.int32))
     return Afterstates(game, rows, actions, movers, after)
+
+
+def action_values(
+    game: Game,
+    states: np.ndarray,
+    legal: np.ndarray,
+    values_of: Callable[[Afterstates], np.ndarray],
+) -> np.ndarray:
+    """Q(s, a) float32 [B, A], -inf where illegal: the value of the state right after an action, or
+    what the rules pay if it ends the game.
+
+    Args:
+        values_of: V float32 of afterstates, all of them of games that go on.
+    """
+    after = expand(game, states, legal)
+    values = np.empty(len(after.rows), np.float32)
+    going_on = np.flatnonzero(~after.over)
+    values[going_on] = values_of(after.take(going_on))
+    if after.over.any():
+        mine = after.movers[after.over]
+        at = np.arange(len(mine))
+        so_far = game.returns_of(states[after.rows[after.over]])
+        values[after.over] = (after.final_returns - so_far)[at, mine]
+    q = np.full(legal.shape, -np.inf, np.float32)
+    q[after.rows, after.actions] = values
+    return q
 
 
 @njit(cache=True)
@@ -128,19 +160,10 @@ class AfterstatePolicy:
         return self.value(observations[firsts])[inverse, 0]
 
     def action_values(self, game: Game, states: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        after = expand(game, states, legal)
-        values = np.empty(len(after.rows), np.float32)
-        going_on = np.flatnonzero(~after.over)
-        open_states = after.states.take(going_on)
-        values[going_on] = self.values_of(game, open_states, after.movers[going_on])
-        if after.over.any():
-            mine = after.movers[after.over]
-            at = np.arange(len(mine))
-            so_far = game.returns_of(states[after.rows[after.over]])
-            values[after.over] = (after.final_returns - so_far)[at, mine]
-        q = np.full(legal.shape, -np.inf, np.float32)
-        q[after.rows, after.actions] = values
-        return q
+        def values_of(after: Afterstates) -> np.ndarray:
+            return self.values_of(game, after.states, after.movers)
+
+        return action_values(game, states, legal, values_of)
 
     def act(self, game: Game, states: np.ndarray, legal: np.ndarray, rng: Streams) -> Decisions:
         return greedy(self.action_values(game, states, legal), legal, rng)

@@ -17,7 +17,7 @@ import numpy as np
 
 from games import Game
 from pipeline.errors import PolicyError
-from pipeline.policies.action_trees import ActionTreesPolicy
+from pipeline.policies.action_trees import ActionTreesPolicy, TypeTreesPolicy
 from pipeline.policies.afterstates import AfterstatePolicy
 from pipeline.policies.base import Policy, SavedPolicy
 from pipeline.policies.hierarchical import HierarchicalPolicy
@@ -45,6 +45,7 @@ KINDS: dict[str, Callable[[dict, dict], SavedPolicy]] = {
     "action_trees": ActionTreesPolicy.from_parts,
     "afterstate_value": lambda spec, arrays: AfterstatePolicy(MLP.from_parts(spec, arrays)),
     "hierarchical": HierarchicalPolicy.from_parts,
+    "type_trees": TypeTreesPolicy.from_parts,
     "q_network": lambda spec, arrays: QNetworkPolicy(MLP.from_parts(spec, arrays)),
 }
 
