@@ -22,8 +22,8 @@ _BEHAVIOUR = -1  # in place of a low-level action
 class BehaviourReader(Reader):
     """Reads a hierarchical policy of a game.
 
-    Its choices are the behaviours, each followed by its low-level actions. Both levels are asked at
-    every step of a behaviour.
+    Its choices, a bag each, are the behaviours, each followed by its low-level actions. Both levels
+    are asked at every step of a behaviour.
     """
 
     game: Game
@@ -65,6 +65,14 @@ class BehaviourReader(Reader):
             for h, low in self.pairs
         )
 
+    @property
+    def bags(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.choices
+
+    @cached_property
+    def bag_of(self) -> np.ndarray:  # type: ignore[override]
+        return np.arange(len(self.choices))
+
     @cached_property
     def shared(self) -> dict[int, str]:  # type: ignore[override]
         return {-1 - h: f"{name}: shared" for h, name in enumerate(self.hierarchy.behaviours)}
@@ -77,9 +85,9 @@ class BehaviourReader(Reader):
             groups.setdefault("behaviours" if low == _BEHAVIOUR else below, []).append(choice)
         return groups
 
-    def source(self, choice: int) -> int:
-        h, low = self.pairs[choice]
-        return choice if low == _BEHAVIOUR or self.policy.low[h][low] else -1 - h
+    def source(self, bag: int) -> int:
+        h, low = self.pairs[bag]
+        return bag if low == _BEHAVIOUR or self.policy.low[h][low] else -1 - h
 
     def trees(self, source: int) -> Bag:
         if source < 0:
@@ -87,10 +95,10 @@ class BehaviourReader(Reader):
         h, low = self.pairs[source]
         return self.policy.high[h] if low == _BEHAVIOUR else self.policy.low[h][low]
 
-    def rows(self, states: np.ndarray, choice: int) -> np.ndarray:
+    def rows(self, states: np.ndarray, choices: int | np.ndarray) -> np.ndarray:
         return self.game.observations_of(states, states["player"])
 
-    def legal(self, states: np.ndarray) -> np.ndarray:
+    def asked(self, states: np.ndarray) -> np.ndarray:
         out = np.zeros((len(states), len(self.choices)), np.bool_)
         possible = self._possible(states)
         for h in range(len(self.hierarchy.behaviours)):

@@ -59,8 +59,7 @@ _OF_TREES = (
     "sweeps",
 )
 _PAGES = {
-    "action_trees": ("trees", generation_pages),
-    "hierarchical": ("trees", generation_pages),
+    kind: ("trees", generation_pages) for kind in ("action_trees", "type_trees", "hierarchical")
 }
 
 

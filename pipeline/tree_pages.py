@@ -1,4 +1,4 @@
-"""The trees of a generation for people: a picture per choice, and one page with all of them.
+"""The trees of a generation for people: a picture per bag, and one page with all of them.
 
 The page stands alone: style, script and data are inside, nothing is fetched or stored, so it may be
 mailed, kept as an artifact or shown in a sandboxed frame that allows scripts alone. Its source is
@@ -43,7 +43,7 @@ _LEAST_NODES = 31  # of a tree, however many trees there are
 _MAX_TERMS = 12  # of a formula or an explanation
 _MAX_FEATURES = 12  # of the list of most used ones
 
-Table = Sequence[Mapping[str, Any]]  # rows of trees.parquet: a choice each
+Table = Sequence[Mapping[str, Any]]  # rows of trees.parquet: a bag each
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Sample:
 
 
 def generation_pages(run: Run, generation: int) -> dict[str, bytes]:
-    """The files of one generation by name: `index.html` and `<choice>.svg`. None without trees.
+    """The files of one generation by name: `index.html` and `<bag>.svg`. None without trees.
 
     Raises:
         UserError: the generation is not complete, or a file of it is damaged.
@@ -110,24 +110,24 @@ def pictures(reader: Reader, generation: int) -> dict[str, str]:
     """The first tree of every source as SVG by file name."""
     out = {}
     for source, name in file_names(reader).items():
-        bag = reader.own(source)
-        if bag:
-            text = reader.choices[source] if source >= 0 else reader.shared[source]
+        if source in reader.sources:
+            bag = reader.trees(source)
+            text = reader.bags[source] if source >= 0 else reader.shared[source]
             title = f"{reader.game.name}, {text}: tree 1 of {len(bag)}, generation {generation}"
             out[f"{name}.svg"] = tree_svg(bag[0], reader.names, title)
     return out
 
 
 def file_names(reader: Reader) -> dict[int, str]:
-    """The sources in letters that every file system takes; choices numbered where two would be
-    alike. `pooled` is what all choices share; what some share is named after them."""
+    """The sources in letters that every file system takes; bags numbered where two would be alike.
+    `pooled` is what all may share; what some share is named after them."""
     shared = {source: _plain(text) for source, text in reader.shared.items()}
     if len(shared) == 1:
         shared = dict.fromkeys(shared, "pooled")
-    texts = [_plain(text) for text in reader.choices]
+    texts = [_plain(text) for text in reader.bags]
     taken = {*texts, *shared.values(), "", "index"}
     if len(taken) < len(texts) + len(shared) + 2:
-        texts = [f"{choice}-{text}".rstrip("-") for choice, text in enumerate(texts)]
+        texts = [f"{bag}-{text}".rstrip("-") for bag, text in enumerate(texts)]
     return {**dict(enumerate(texts)), **shared}
 
 
@@ -174,23 +174,26 @@ def page_data(
     facts = {int(row["action"]): row for row in measured}
     sources = reader.sources
     nodes = _MAX_NODES // max(1, sum(len(reader.trees(each)) for each in sources))
-    legal = reader.legal(asked.states) if before is not None and asked is not None else None
+    mask = reader.asked(asked.states) if before is not None and asked is not None else None
     entries = {
-        each: _Entry(reader, each, before, asked, legal, max(_LEAST_NODES, nodes))
+        each: _Entry(reader, each, before, asked, mask, max(_LEAST_NODES, nodes))
         for each in sources
     }
     return {
         "generation": generation,
         "before": generation - 1 if before is not None else None,
         "features": list(reader.names),
-        "actions": [
+        "kinds": [
             {
                 "name": name,
-                "bag": sources.index(reader.source(choice)) if reader.bag(choice) else None,
-                "pooled": reader.shares(choice),
-                **_numbers(facts.get(choice, {})),
+                "bag": sources.index(reader.source(bag)) if reader.trees_of(bag) else None,
+                "pooled": reader.source(bag) < 0,
+                **_numbers(facts.get(bag, {})),
             }
-            for choice, name in enumerate(reader.choices)
+            for bag, name in enumerate(reader.bags)
+        ],
+        "actions": [
+            [name, int(bag)] for name, bag in zip(reader.choices, reader.bag_of, strict=True)
         ],
         "bags": [entries[each].data for each in sources],
         "positions": _positions(reader, asked, entries) if asked is not None else [],
@@ -212,7 +215,7 @@ class _Entry:
         source: int,
         before: Reader | None,
         asked: Sample | None,
-        legal: np.ndarray | None,
+        mask: np.ndarray | None,
         limit: int,
     ):
         trees = reader.trees(source)
@@ -234,7 +237,7 @@ class _Entry:
             ],
         }
         if before is not None:
-            self._compare(reader, source, before, asked, legal, trees, parts, entries)
+            self._compare(reader, source, before, asked, mask, trees, parts, entries)
 
     def _compare(
         self,
@@ -242,7 +245,7 @@ class _Entry:
         source: int,
         before: Reader,
         asked: Sample | None,
-        legal: np.ndarray | None,
+        mask: np.ndarray | None,
         trees: Sequence[Tree],
         parts: Sequence[Shown],
         entries: Sequence[dict[str, Any]],
@@ -254,13 +257,14 @@ class _Entry:
             entries, parts, compare.status_of_tests(trees, old), strict=True
         ):
             entry["status"] = status[part.node].tolist()
-        if source < 0 or asked is None or legal is None:
+        if source < 0 or asked is None or mask is None:
             return
-        states = asked.states[legal[:, source]]
-        if not len(states):
+        at, choices = np.nonzero(mask & (reader.bag_of == source))
+        if not len(at):
             return
-        shift = reader.values(states, source) - before.values(states, source)
-        rows = reader.rows(states, source)
+        states = asked.states.take(at)
+        shift = reader.values(states, choices) - before.values(states, choices)
+        rows = reader.rows(states, choices)
         overall = []
         for tree, part, entry in zip(trees, parts, entries, strict=True):
             by_leaf, mean = compare.leaf_shift(tree, rows, shift)
@@ -356,16 +360,18 @@ def _reason(
 ) -> dict[str, Any]:
     """Why a choice has its value: its parts, and by tree the way through the shown nodes."""
     paths = []
-    entry = entries.get(reader.source(choice))
-    for t, tree in enumerate(reader.bag(choice)):
+    entry = entries.get(reader.source(int(reader.bag_of[choice])))
+    # No paths where no tree was asked.
+    for t, steps in enumerate(found.paths):
         assert entry is not None
+        tree = reader.bag(choice)[t]
         places, node, path = entry.places[t], 0, [0]
-        for step in found.paths[t]:
+        for step in steps:
             node = tree.children(node)[0 if step.left else 1]
             if node not in places:  # folded on the page
                 break
             path.append(places[node])
-        paths.append({"nodes": path, "x": [short(step.value) for step in found.paths[t]]})
+        paths.append({"nodes": path, "x": [short(step.value) for step in steps]})
     return {"action": choice, **summed(found), "paths": paths}
 
 

@@ -12,22 +12,27 @@ from games import Game
 from pipeline import m5
 from pipeline.errors import UserError
 from pipeline.m5.explain import Explanation, difference, explain, explanation_to_text
+from pipeline.policies.tree_inputs import TreeInputs
 from pipeline.selfplay import Traces
 
 Bag = tuple[m5.Tree, ...]
 _POOLED = -1  # source of the pooled trees
 
 
-class ActionTrees(Protocol):
-    """What is read of a policy of kind `action_trees`."""
+class Trees(Protocol):
+    """What is read of a policy of trees (`pipeline.policies.action_trees`)."""
 
     @property
-    def bags(self) -> tuple[tuple[m5.Tree, ...], ...]:
-        """[A], the trees of each action over the F features, empty where the pooled ones serve."""
+    def bags(self) -> tuple[Bag, ...]:
+        """[K], trees over F features each, empty where the pooled ones serve."""
 
     @property
-    def pooled(self) -> tuple[m5.Tree, ...]:
-        """Trees over the F features and, behind them, the action one-hot."""
+    def pooled(self) -> Bag:
+        """Trees over the F features and, behind them, the bag's number one-hot."""
+
+    def inputs(self, game: Game) -> TreeInputs:
+        """What the bags are of, and what the trees see."""
+        ...
 
     def action_values(self, game: Game, states: np.ndarray, legal: np.ndarray) -> np.ndarray:
         """As of any learned policy: float32 [B, A]."""
@@ -44,37 +49,44 @@ class Move(NamedTuple):
 
 
 class Reader(ABC):
-    """Trees that value C choices, numbered as the rows of trees.parquet.
+    """K bags of trees, numbered as the rows of trees.parquet, that value C choices.
 
-    The trees of a choice are its own, or those that several choices share. A *source* names them:
-    the choice's number, or a negative one of `shared`.
+    The trees of a bag are its own, or those that several bags share. A *source* names them: the
+    bag's number, or a negative one of `shared`.
     """
 
     game: Game
     names: tuple[str, ...]
     """of the features that trees see, [F] or more"""
+    bags: tuple[str, ...]
+    """[K], what each bag is of, in words"""
+    shared: dict[int, str]
+    """sources of several bags, in words"""
+    groups: dict[str, list[int]]
+    """bags that are read together, by what they are called"""
     choices: tuple[str, ...]
     """[C], in words"""
-    shared: dict[int, str]
-    """sources of several choices, in words"""
-    groups: dict[str, list[int]]
-    """choices that are read together, by what they are called"""
+    bag_of: np.ndarray
+    """int [C], the bag that values a choice"""
 
     @abstractmethod
-    def source(self, choice: int) -> int:
-        """Where the trees of a choice are."""
+    def source(self, bag: int) -> int:
+        """Where the trees of a bag are."""
 
     @abstractmethod
     def trees(self, source: int) -> Bag:
         """The trees of a source; none before they are learned."""
 
     @abstractmethod
-    def rows(self, states: np.ndarray, choice: int) -> np.ndarray:
-        """float32 [B, ..]: what the trees of a choice see at states [B]."""
+    def rows(self, states: np.ndarray, choices: int | np.ndarray) -> np.ndarray:
+        """float32 [B, ..]: what trees see of choices of one bag at states [B].
+
+        choices: one for all states, or int [B]; possible there where trees look at what follows.
+        """
 
     @abstractmethod
-    def legal(self, states: np.ndarray) -> np.ndarray:
-        """bool [B, C]: what may be chosen at states [B]."""
+    def asked(self, states: np.ndarray) -> np.ndarray:
+        """bool [B, C]: what may be chosen at states [B] and is valued by trees."""
 
     @abstractmethod
     def chosen(self, traces: Traces) -> np.ndarray:
@@ -91,39 +103,41 @@ class Reader(ABC):
     @property
     def empty(self) -> bool:
         """Has it no tree at all, as before anything is learned?"""
-        return not any(self.bag(choice) for choice in range(len(self.choices)))
+        return not self.sources
 
     @property
     def sources(self) -> list[int]:
         """All that have trees, each once."""
-        return [each for each in (*range(len(self.choices)), *self.shared) if self.own(each)]
+        own = [bag for bag in range(len(self.bags)) if self.source(bag) == bag]
+        return [source for source in (*own, *self.shared) if self.trees(source)]
 
-    def own(self, source: int) -> Bag:
-        """The trees of a source that are not another's."""
-        return () if source >= 0 and self.shares(source) else self.trees(source)
+    def trees_of(self, bag: int) -> Bag:
+        """The trees of a bag, its own or shared."""
+        return self.trees(self.source(bag))
 
     def shares(self, choice: int) -> bool:
-        """Does it use trees that several choices share?"""
-        return self.source(choice) < 0
+        """Do trees that several bags share value this choice?"""
+        return self.source(int(self.bag_of[choice])) < 0
 
     def bag(self, choice: int) -> Bag:
         """The trees that value a choice."""
-        return self.trees(self.source(choice))
+        return self.trees_of(int(self.bag_of[choice]))
 
-    def values(self, states: np.ndarray, choice: int) -> np.ndarray:
-        """The value of a choice at states [B], float64 [B]; legal or not."""
-        bag = self.bag(choice)
+    def values(self, states: np.ndarray, choices: int | np.ndarray) -> np.ndarray:
+        """What trees say of choices at states [B] (see `rows`), float64 [B]."""
+        choices = np.broadcast_to(choices, len(states))
+        bag = self.bag(int(choices[0])) if len(states) else ()
         if not bag:
             return np.zeros(len(states))
-        return m5.predict(m5.make_forest([bag]), self.rows(states, choice))[:, 0]
+        return m5.predict(m5.make_forest([bag]), self.rows(states, choices))[:, 0]
 
     def explain(self, state: np.ndarray, choice: int) -> Explanation:
-        """Why a choice is worth what it is worth at a state [1]."""
+        """Why a choice is worth what trees say of it at a state [1]."""
+        contributions = np.zeros(len(self.names))
         bag = self.bag(choice)
         if not bag:
-            return Explanation(0.0, 0.0, np.zeros(len(self.names)), 0.0, [])
+            return Explanation(0.0, 0.0, contributions, 0.0, [])
         found = explain(bag, self.rows(state, choice)[0])
-        contributions = np.zeros(len(self.names))
         contributions[: len(found.contributions)] = found.contributions
         return replace(found, contributions=contributions)
 
@@ -143,24 +157,27 @@ class Reader(ABC):
 
 @dataclass(frozen=True)
 class TreeReader(Reader):
-    """Reads a policy of kind `action_trees`: its choices are the actions.
+    """Reads a policy that has trees of actions, or of types of actions: its choices are actions.
 
-    Contributions have F + A entries, named by `names`: those of the features, then those of the
-    action itself, which are 0 in trees of one action.
+    Contributions have F + K entries, named by `names`: those of the features, then those of the
+    bag's number, which are 0 where a bag has trees of its own.
     """
 
     game: Game
-    policy: ActionTrees
+    policy: Trees
+
+    @cached_property
+    def inputs(self) -> TreeInputs:
+        return self.policy.inputs(self.game)
 
     @cached_property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """[F + A]."""
-        words = (self.action(each) for each in range(self.game.num_actions))
-        return (*self.game.observation_names, *(f"action is {text}" for text in words))
+        """[F + K]."""
+        return (*self.inputs.names, *(f"action is {text}" for text in self.inputs.bags))
 
-    @cached_property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(self.action(action) for action in range(self.game.num_actions))
+    @property
+    def bags(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.inputs.bags
 
     @property
     def shared(self) -> dict[int, str]:  # type: ignore[override]
@@ -168,28 +185,50 @@ class TreeReader(Reader):
 
     @property
     def groups(self) -> dict[str, list[int]]:  # type: ignore[override]
-        return {"all actions": list(range(len(self.choices)))}
+        return {"all actions": list(range(len(self.bags)))}
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(self.action(action) for action in range(self.game.num_actions))
+
+    @property
+    def bag_of(self) -> np.ndarray:  # type: ignore[override]
+        return self.inputs.bag
 
     def action(self, action: int) -> str:
         return self.game.action_to_text(self.game.rules, action)
 
-    def source(self, choice: int) -> int:
-        return choice if self.policy.bags[choice] else _POOLED
+    def source(self, bag: int) -> int:
+        return bag if self.policy.bags[bag] else _POOLED
 
     def trees(self, source: int) -> Bag:
         return self.policy.pooled if source == _POOLED else self.policy.bags[source]
 
-    def rows(self, states: np.ndarray, choice: int) -> np.ndarray:
-        """float32 [B, F], or [B, F + A] of pooled trees."""
-        rows = self.game.observations_of(states, states["player"])
-        if not self.shares(choice):
+    def rows(self, states: np.ndarray, choices: int | np.ndarray) -> np.ndarray:
+        """float32 [B, F], or [B, F + K] of pooled trees."""
+        choices = np.broadcast_to(choices, len(states))
+        rows = self.inputs.rows(states, states["player"], choices)
+        if not len(rows) or not self.shares(int(choices[0])):
             return rows
-        one_hot = np.zeros((len(rows), self.game.num_actions), np.float32)
-        one_hot[:, choice] = 1.0
+        one_hot = np.zeros((len(rows), len(self.bags)), np.float32)
+        one_hot[:, self.bag_of[choices[0]]] = 1.0
         return np.concatenate([rows, one_hot], axis=1)
 
-    def legal(self, states: np.ndarray) -> np.ndarray:
-        return self.game.legal_of(states)
+    def asked(self, states: np.ndarray) -> np.ndarray:
+        asked = self.game.legal_of(states)
+        at, actions = np.nonzero(asked)
+        asked[at, actions] = self.inputs.asked(states.take(at), actions)
+        return asked
+
+    def explain(self, state: np.ndarray, choice: int) -> Explanation:
+        """Why Q(s, action) is what it is at a state [1]. Where no tree is asked, as the action ends
+        the game, all of it is the base."""
+        if self.bag(choice) and not self.inputs.asked(state, np.array([choice]))[0]:
+            legal = np.zeros((1, self.game.num_actions), np.bool_)
+            legal[0, choice] = True
+            paid = float(self.policy.action_values(self.game, state, legal)[0, choice])
+            return Explanation(paid, paid, np.zeros(len(self.names)), 0.0, [])
+        return super().explain(state, choice)
 
     def chosen(self, traces: Traces) -> np.ndarray:
         return traces.action[:, None].astype(np.int32)

@@ -21,6 +21,7 @@ from pipeline.behaviour_reader import BehaviourReader
 from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.m5.explain import importance, number, routed, tree_to_text
+from pipeline.policies.action_trees import TreesPolicy
 from pipeline.run import Run
 from pipeline.storage import reason
 from pipeline.tree_pages import generation_pages, read_policy
@@ -40,7 +41,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("run", help="name of the run")
     parser.add_argument("--root", default="runs", help="where the runs are (default: runs)")
     parser.add_argument("--generation", type=int, help="whose policy (default: newest)")
-    parser.add_argument("--action", help="show: the action in words; pooled: the shared trees")
+    parser.add_argument(
+        "--action", help="show: the action, or type, in words; pooled: the shared trees"
+    )
     parser.add_argument("--position", help="explain: a position in the game's text form")
     parser.add_argument("--game", type=int, help="explain: number of a recorded game")
     parser.add_argument("--ply", type=int, default=0, help="explain: a decision in it (default: 0)")
@@ -82,7 +85,7 @@ def _generation(run: Run, asked: int | None) -> int:
 
 def _reader(run: Run, generation: int) -> Reader:
     reader = read_policy(run, make_game_from(run.config.game), generation)
-    if isinstance(reader, TreeReader) and getattr(reader.policy, "kind", None) != "action_trees":
+    if isinstance(reader, TreeReader) and not isinstance(reader.policy, TreesPolicy):
         raise UserError(
             f"run {run.name} learns with {run.config.learner.name}, which grows no trees; name a "
             "run of learner=model_trees or learner=hierarchical"
@@ -96,26 +99,26 @@ def _reader(run: Run, generation: int) -> Reader:
 
 
 def summary(run: Run, reader: Reader, generation: int) -> str:
-    """A line per choice, and the features that the trees of all choices use most."""
+    """A line per bag, and the features that its trees use most."""
     facts = {row["action"]: row for row in run.table(generation, "trees")}
-    wide = max(8, *map(len, reader.choices))
+    wide = max(8, *map(len, reader.bags))
     lines = [
         f"{'trees of':<{wide}} {'rows':>9} {'games':>8} {'trees':>5} {'leaves':>6} {'depth':>5} "
         f"{'RMSE games':>10} {'rows':>6}"
     ]
-    for choice, text in enumerate(reader.choices):
-        bag, row = reader.bag(choice), facts.get(choice, {})
+    for place, text in enumerate(reader.bags):
+        bag, row = reader.trees_of(place), facts.get(place, {})
         leaves = f"{np.mean([tree.num_leaves for tree in bag]):.1f}" if bag else "-"
         depth = str(max(int(tree.depths().max()) for tree in bag)) if bag else "-"
         errors = [number(row[key]) if row.get(key) is not None else "-" for key in _ERRORS]
         lines.append(
             f"{text:<{wide}} {row.get('rows', 0):>9,} {row.get('games', 0):>8,} {len(bag):>5} "
             f"{leaves:>6} {depth:>5} {errors[0]:>10} {errors[1]:>6}"
-            f"{'  pooled' if reader.shares(choice) and bag else ''}"
+            f"{'  pooled' if bag and reader.source(place) < 0 else ''}"
         )
     most = _MAX_FEATURES if len(reader.groups) == 1 else _MAX_OF_GROUP
     for name, group in reader.groups.items():
-        rows = {choice: float(facts.get(choice, {}).get("rows") or 1) for choice in group}
+        rows = {each: float(facts.get(each, {}).get("rows") or 1) for each in group}
         lines += ["", *_most_used(reader, name, rows, most)]
     lines += ["", "shares of the targets' variance; rows routed by a test on the feature"]
     return "\n".join(lines)
@@ -125,11 +128,11 @@ _ERRORS = ("rmse_games", "rmse_rows")
 
 
 def _most_used(reader: Reader, title: str, rows: dict[int, float], most: int) -> list[str]:
-    """Importance over some choices, each weighing as many rows as it was learned from."""
+    """Importance over some bags, each weighing as many rows as it was learned from."""
     total = np.zeros((3, len(reader.names)))
     weight = 0.0
-    for choice, count in rows.items():
-        bag = reader.bag(choice)
+    for each, count in rows.items():
+        bag = reader.trees_of(each)
         if not bag:
             continue
         used = importance(bag)
@@ -150,25 +153,28 @@ def _most_used(reader: Reader, title: str, rows: dict[int, float], most: int) ->
     return lines
 
 
-def show(reader: Reader, choice: str | None) -> str:
-    """The trees of one choice as text, or those that several share.
+def show(reader: Reader, name: str | None) -> str:
+    """The trees of one bag as text, or those that several share.
+
+    Args:
+        name: what the bag is of: an action, a type of actions, a behaviour, ..
 
     Raises:
-        UserError: the policy has no such choice, or it has no trees.
+        UserError: the policy has no such bag, or it has no trees.
     """
-    sources = {text: reader.source(k) for k, text in enumerate(reader.choices)}
+    sources = {text: reader.source(k) for k, text in enumerate(reader.bags)}
     shared = {text: source for source, text in reader.shared.items()}
     if len(shared) == 1:
         shared = dict.fromkeys(("pooled",), *shared.values())
     sources |= {text: source for text, source in shared.items() if reader.trees(source)}
     names = ", ".join(sources)
-    if choice is None:
+    if name is None:
         raise UserError(f"show needs --action, one of {names}")
-    if choice not in sources:
-        raise UserError(f"show needs --action, one of {names}; got {choice!r}")
-    bag = reader.trees(sources[choice])
+    if name not in sources:
+        raise UserError(f"show needs --action, one of {names}; got {name!r}")
+    bag = reader.trees(sources[name])
     if not bag:
-        raise UserError(f"{choice} has no trees; `selfplay trees summary` says which have")
+        raise UserError(f"{name} has no trees; `selfplay trees summary` says which have")
     trees = [
         f"tree {i} of {len(bag)}\n{tree_to_text(tree, reader.names)}"
         for i, tree in enumerate(bag, 1)

@@ -42,6 +42,7 @@ _SIDE = (
     "nearness of defeat",
     "largest region's share of nodes",
     "log border armies against the neighbours",
+    "margin of the best attack if armies gather",
 )
 _SHARED = ("army balance", "turns gone", "quiet turns gone", "log nodes of the board")
 NAMES = (
@@ -99,6 +100,23 @@ def _largest_region(rules, board, mine):
     return largest
 
 
+@njit(cache=True)
+def _gathered(rules, state, mine, node):
+    """Armies that can come together on a node of `mine`, half as many for each step they go."""
+    board = state["board"]
+    reached = bit(node)
+    ring = reached
+    worth = 1.0
+    found = np.float64(state["armies"][node])
+    while True:
+        ring = inward(rules, board, mine, ring) & ~reached
+        if ring == _NONE:
+            return found
+        reached |= ring
+        worth /= 2.0
+        found += worth * (total(rules, state, ring) - count(ring))
+
+
 # The only divisions by a count that may be 0 are guarded: with no node left there is no border.
 @njit(cache=True, error_model="numpy")
 def _describe(rules, state, mine, player, theirs_next, out):
@@ -119,7 +137,7 @@ def _describe(rules, state, mine, player, theirs_next, out):
     out[3] = np.log1p(reinforcements) / 2.0
     out[4] = np.log1p(from_continents) / 2.0
     out[5] = conquered
-    out[6:20] = 0.0
+    out[6:21] = 0.0
     if held == 0:
         return
     edge = border(rules, board, mine)
@@ -130,6 +148,7 @@ def _describe(rules, state, mine, player, theirs_next, out):
     reachable = 0
     cheapest = -1
     margin = -1000000
+    gathered = -1000000.0
     at_risk = _NONE
     for node in range(rules.nodes):
         if not has(mine, node):
@@ -139,14 +158,17 @@ def _describe(rules, state, mine, player, theirs_next, out):
             continue
         on_edge += armies[node]
         strongest = 0
+        weakest = 1 << 30
         for at in range(rules.beside.shape[2]):
             other = rules.beside[board, node, at]
             if other < 0:
                 break
             if not has(mine, other):
                 strongest = max(strongest, armies[other])
+                weakest = min(weakest, armies[other])
                 near += armies[other]
                 margin = max(margin, armies[node] - armies[other])
+        gathered = max(gathered, _gathered(rules, state, mine, node) - weakest)
         if strongest - armies[node] >= 2:
             attacked += 1
         if strongest + theirs_next - armies[node] >= 2:
@@ -187,6 +209,7 @@ def _describe(rules, state, mine, player, theirs_next, out):
     out[17] = 1.0 / held
     out[18] = _largest_region(rules, board, mine) / held
     out[19] = np.log((1.0 + on_edge) / (1.0 + near)) / 2.0
+    out[20] = gathered / (3.0 + abs(gathered)) if edge != _NONE else 0.0
 
 
 @njit(cache=True)

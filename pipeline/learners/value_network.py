@@ -66,12 +66,13 @@ def fit(
     )
     device = best_device(config.device)
     network = _start(game, previous, config, seed)
+    own = config.opponent == "environment"
     curve = Curve()
     policy = previous
     for sweep in range(config.sweeps):
         targets = returns
         if config.targets == "one_step":
-            targets = _greedy_backups(game, window, afterstates, policy, config)
+            targets = _greedy_backups(game, window, afterstates, policy, config.discount, own)
         train_rows = Rows(inputs[~held_out], targets[~held_out])
         if config.symmetries:
             train_rows = with_images(train_rows, game.symmetries)
@@ -104,21 +105,22 @@ def _greedy_backups(
     window: Window,
     afterstates: np.ndarray,
     teacher: AfterstatePolicy,
-    config: ValueNetworkConfig,
+    discount: float,
+    own: bool = False,
 ) -> np.ndarray:
     """One-step targets: what the next decision is worth under the teacher's best action there.
 
     Whose decision that is, and what is paid until then: `common.successors`.
     """
     traces = window.traces
-    following = successors(game, window, own=config.opponent == "environment")
+    following = successors(game, window, own)
     last = (following.row < 0) | (afterstates["player"] == TERMINAL)
     rewards = np.where(last, traces.reward, following.reward)
     next_values = np.zeros(len(traces), np.float32)
     if not last.all():
         best = _best_values(game, traces.state[following.row[~last]], teacher)
         next_values[~last] = best * following.sign[~last]
-    return one_step_targets(rewards, next_values, last, config.discount)
+    return one_step_targets(rewards, next_values, last, discount)
 
 
 def _best_values(game: Game, states: np.ndarray, teacher: AfterstatePolicy) -> np.ndarray:

@@ -2,7 +2,7 @@
 const D = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const STATUS = { 0: "new", 1: "moved" };
-let action = 0, tree = 0, position = -1;
+let kind = 0, tree = 0, position = -1, marked = -1;
 
 // Small pieces.
 
@@ -46,8 +46,11 @@ function table(id, head, rows) {
 
 // The tree.
 
-const bagOf = (a) => (D.actions[a].bag === null ? null : D.bags[D.actions[a].bag]);
-const current = () => bagOf(action)?.trees[tree];
+// A kind is what a bag of trees is of: an action, or all actions of one type.
+const bagOf = (k) => (D.kinds[k].bag === null ? null : D.bags[D.kinds[k].bag]);
+const current = () => bagOf(kind)?.trees[tree];
+const nameOf = (a) => D.actions[a][0];
+const kindOf = (a) => D.actions[a][1];
 
 /** What must hold to come from the parent to node k, which is the left child if it stands next. */
 function condition(t, k, parent) {
@@ -114,10 +117,10 @@ function branch(t, k, parent, scale, few) {
 }
 
 function drawTree() {
-  const t = current(), bag = bagOf(action), about = D.actions[action];
+  const t = current(), bag = bagOf(kind), about = D.kinds[kind];
   byId("treehead").textContent = `Trees of ${about.name}` + (about.pooled && bag ? " (pooled)" : "");
   for (const id of ["facts", "changes", "nodes", "used"]) show(id);
-  if (!t) return void (byId("facts").textContent = "No trees: this action was never learned; its value is 0.");
+  if (!t) return void (byId("facts").textContent = "No trees: this was never learned; its value is 0.");
   const facts = [plural(bag.trees.length, "tree"), `${few(bag.leaves)} ${bag.leaves === 1 ? "leaf" : "leaves"} each`, `depth ${bag.depth}`];
   if (about.rows !== undefined) facts.unshift(plural(about.rows, "row"), plural(about.games, "game"));
   if (about.rmse_games !== undefined) facts.push(`RMSE ${plain(about.rmse_games)} on held-out games`);
@@ -191,15 +194,15 @@ function markHits() {
     byId("found").textContent = `${plural(wanted.size, "feature")} found. In this tree: ${words(found)} use ` +
       (wanted.size === 1 ? "it." : "them.");
   }
-  D.actions.forEach((about, a) => {
+  D.kinds.forEach((about, k) => {
     const found = { tests: [], leaves: [] };
-    for (const each of bagOf(a)?.trees ?? []) {
+    for (const each of bagOf(k)?.trees ?? []) {
       const more = uses(each, wanted);
       found.tests.push(...more.tests);
       found.leaves.push(...more.leaves);
     }
     if (found.tests.length + found.leaves.length) {
-      byId("elsewhere").append(make("button", { type: "button", onclick: () => choose(a, 0) }, `${about.name}: ${words(found)}`));
+      byId("elsewhere").append(make("button", { type: "button", onclick: () => choose(k, 0) }, `${about.name}: ${words(found)}`));
     }
   });
 }
@@ -207,7 +210,8 @@ function markHits() {
 // One position.
 
 function reasonHere() {
-  return D.positions[position]?.reasons.find((reason) => reason.action === action);
+  const here = D.positions[position]?.reasons.filter((reason) => kindOf(reason.action) === kind);
+  return here?.find((reason) => reason.action === marked) ?? here?.[0];
 }
 
 function markPath() {
@@ -230,8 +234,8 @@ function sum(found, words) {
 }
 
 function steps(reason) {
-  const bag = bagOf(reason.action);
-  if (!bag) return null;
+  const bag = bagOf(kindOf(reason.action));
+  if (!bag || !reason.paths.length) return null;
   return make("ol", { class: "steps" }, ...reason.paths.map((path, i) => {
     const t = bag.trees[i], words = path.nodes.slice(0, -1).map((k, step) => {
       const sign = path.nodes[step + 1] === k + 1 ? "≤" : ">";
@@ -244,11 +248,11 @@ function steps(reason) {
 }
 
 function drawPosition() {
-  const entry = D.positions[position], name = (a) => D.actions[a].name;
+  const entry = D.positions[position], name = nameOf;
   if (!entry) return void show("reading", make("p", {}, "This generation has no recorded games to take positions from."));
   const scale = Math.max(...entry.values.map(([, value]) => Math.abs(value)), 1e-9);
   const [best, second] = entry.reasons;
-  const button = (a) => make("button", { type: "button", onclick: () => choose(a, tree) }, `Path of ${name(a)} in the tree`);
+  const button = (a) => make("button", { type: "button", onclick: () => mark(a) }, `Path of ${name(a)} in the tree`);
   show("reading",
     make("pre", {}, entry.text),
     make("p", { class: "small soft" }, `In self-play player ${entry.player} played ${name(entry.played)} here and received ` +
@@ -267,34 +271,39 @@ function drawPosition() {
 
 // What is chosen.
 
-function choose(a, t) {
-  action = a;
-  tree = Math.min(t, Math.max((bagOf(a)?.trees.length ?? 1) - 1, 0));
-  fill(byId("tree"), (bagOf(a)?.trees ?? []).map((each, i, all) => `${i + 1} of ${all.length}, ${plural(each.leaves, "leaf")}`));
-  byId("action").value = a;
+function choose(k, t) {
+  kind = k;
+  tree = Math.min(t, Math.max((bagOf(k)?.trees.length ?? 1) - 1, 0));
+  fill(byId("tree"), (bagOf(k)?.trees ?? []).map((each, i, all) => `${i + 1} of ${all.length}, ${plural(each.leaves, "leaf")}`));
+  byId("action").value = k;
   byId("tree").value = tree;
-  byId("all").querySelectorAll("tbody tr").forEach((row, i) => row.classList.toggle("current", i === a));
+  byId("all").querySelectorAll("tbody tr").forEach((row, i) => row.classList.toggle("current", i === k));
   drawTree();
+}
+
+function mark(a) {
+  marked = a;
+  choose(kindOf(a), tree);
 }
 
 function look(index) {
   position = Math.max(0, Math.min(D.positions.length - 1, index));
   byId("position").value = position;
   drawPosition();
-  if (D.positions[position]) choose(D.positions[position].reasons[0].action, tree);
+  if (D.positions[position]) mark(D.positions[position].reasons[0].action);
 }
 
 function start() {
-  fill(byId("action"), D.actions.map((about) => about.name));
+  fill(byId("action"), D.kinds.map((about) => about.name));
   show("features", ...D.features.map((name) => make("option", { value: name })));
   fill(byId("position"), D.positions.map((entry) =>
-    `ply ${entry.ply}: ${D.actions[entry.reasons[0].action].name}, value ${fine(entry.reasons[0].value)}`));
+    `ply ${entry.ply}: ${nameOf(entry.reasons[0].action)}, value ${fine(entry.reasons[0].value)}`));
   const head = ["action", "rows", "games", "trees", "leaves", "depth", "RMSE held-out games", "RMSE held-out rows"];
   const changed = D.before !== null;
   if (changed) head.push("tests kept", "moved", "new", "gone", "moved by");
-  table("all", head, D.actions.map((about, a) => {
-    const bag = bagOf(a), c = bag?.changes;
-    const cells = [make("button", { type: "button", onclick: () => choose(a, 0) }, about.name),
+  table("all", head, D.kinds.map((about, k) => {
+    const bag = bagOf(k), c = bag?.changes;
+    const cells = [make("button", { type: "button", onclick: () => choose(k, 0) }, about.name),
       about.rows === undefined ? "–" : count(about.rows), about.games === undefined ? "–" : count(about.games),
       bag ? `${bag.trees.length}${about.pooled ? " pooled" : ""}` : "–", few(bag?.leaves), bag ? String(bag.depth) : "–",
       plain(about.rmse_games), plain(about.rmse_rows)];
@@ -302,14 +311,14 @@ function start() {
     return cells;
   }));
   byId("action").addEventListener("change", (event) => choose(Number(event.target.value), 0));
-  byId("tree").addEventListener("change", (event) => choose(action, Number(event.target.value)));
+  byId("tree").addEventListener("change", (event) => choose(kind, Number(event.target.value)));
   byId("position").addEventListener("change", (event) => look(Number(event.target.value)));
   byId("back").addEventListener("click", () => look(position - 1));
   byId("next").addEventListener("click", () => look(position + 1));
   byId("unfold").addEventListener("click", () => setAll(true));
   byId("fold").addEventListener("click", () => setAll(false));
   byId("find").addEventListener("input", markHits);
-  choose(Math.max(0, D.actions.findIndex((about) => about.bag !== null)), 0);
+  choose(Math.max(0, D.kinds.findIndex((about) => about.bag !== null)), 0);
   if (D.positions.length) look(Math.floor(D.positions.length / 2));
   else drawPosition();
 }

@@ -1,4 +1,4 @@
-"""What trees of Q(s, a) are of, and what they see: one bag per action, or one per type of action."""
+"""What trees of Q(s, a) are of, and what they see: a bag per action, or per type of action."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

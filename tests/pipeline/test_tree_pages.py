@@ -51,7 +51,7 @@ def data(reader, three, asked):
 
 def test_nodes_of_the_page_are_those_of_the_trees(data, reader):
     for action in range(4):
-        bag = data["bags"][data["actions"][action]["bag"]]
+        bag = data["bags"][data["kinds"][action]["bag"]]
         trees = reader.bag(action)
         assert len(bag["trees"]) == len(trees) == 2
         for entry, tree in zip(bag["trees"], trees, strict=True):
@@ -69,11 +69,11 @@ def test_nodes_of_the_page_are_those_of_the_trees(data, reader):
                 assert effects == sorted(effects, reverse=True)
                 size = tree.term_start[number + 1] - tree.term_start[number]
                 assert len(leaf["terms"]) + len(leaf["rest"]) == size
-    assert data["actions"][1]["bag"] == data["actions"][2]["bag"]
-    assert [about["pooled"] for about in data["actions"]] == [False, True, True, False]
-    measured = data["actions"][0]
+    assert data["kinds"][1]["bag"] == data["kinds"][2]["bag"]
+    assert [about["pooled"] for about in data["kinds"]] == [False, True, True, False]
+    measured = data["kinds"][0]
     assert (measured["rows"], measured["rmse_games"]) == (9, 0.25)
-    assert "rmse_rows" not in measured and "rows" not in data["actions"][1]
+    assert "rmse_rows" not in measured and "rows" not in data["kinds"][1]
 
 
 def test_what_is_shown_of_a_position_adds_up_to_the_prediction(data, reader, asked):
@@ -102,7 +102,7 @@ def test_paths_take_the_turns_that_the_position_takes(data, reader, asked):
         state = np.array([texts[entry["text"]]], reader.game.state_dtype)
         for reason in entry["reasons"]:
             x = reader.rows(state, reason["action"])[0]
-            bag = data["bags"][data["actions"][reason["action"]]["bag"]]
+            bag = data["bags"][data["kinds"][reason["action"]]["bag"]]
             for path, tree in zip(reason["paths"], bag["trees"], strict=True):
                 nodes = path["nodes"]
                 assert nodes[0] == 0 and str(nodes[-1]) in tree["leaf"]
@@ -154,7 +154,7 @@ def test_a_large_forest_is_folded(reader, asked, monkeypatch):
     monkeypatch.setattr(tree_pages, "_LEAST_NODES", 3)
     data = page_data(reader, 1, None, asked)
     folded = 0
-    for action, about in enumerate(data["actions"]):
+    for action, about in enumerate(data["kinds"]):
         entries = data["bags"][about["bag"]]["trees"]
         for entry, tree in zip(entries, reader.bag(action), strict=True):
             assert len(entry["feature"]) <= 3
@@ -164,7 +164,7 @@ def test_a_large_forest_is_folded(reader, asked, monkeypatch):
     assert folded > 0
     for position in data["positions"]:  # a path ends where the tree is folded
         for reason in position["reasons"]:
-            entries = data["bags"][data["actions"][reason["action"]]["bag"]]["trees"]
+            entries = data["bags"][data["kinds"][reason["action"]]["bag"]]["trees"]
             for path, tree in zip(reason["paths"], entries, strict=True):
                 last = path["nodes"][-1]
                 assert str(last) in tree["leaf"] or tree["folded"][last] > 0
@@ -177,7 +177,7 @@ def test_the_page_stands_alone_and_trusts_no_text(reader, three, asked):
     read = Page(text.replace("<noscript>", "").replace("</noscript>", ""))
     assert len(read.scripts) == 2 and not any(tag == "img" for tag, _ in read.tags)
     data = json.loads(read.scripts[0])
-    assert data["actions"][3]["name"] == f"{NASTY}3"
+    assert data["kinds"][3]["name"] == f"{NASTY}3"
     for tag, attributes in read.tags:
         assert not {"src", "onclick"} & attributes.keys(), tag
     assert "http" not in text.replace("http-equiv", "")
@@ -258,7 +258,7 @@ def test_the_page_in_a_browser(data, tmp_path):
     assert out["path"] == entry["reasons"][0]["paths"][0]["nodes"]
     value = entry["reasons"][0]["value"]
     assert out["total"] == f"{'−' if value < 0 else '+'}{abs(value) / 10_000:.4f}"
-    tree = data["bags"][data["actions"][0]["bag"]]["trees"][1]
+    tree = data["bags"][data["kinds"][0]["bag"]]["trees"][1]
     assert out["nodes"] == len(tree["feature"])
     assert out["bars"] == sum(len(leaf["terms"]) for leaf in tree["leaf"].values())
     assert out["open"] == 0
