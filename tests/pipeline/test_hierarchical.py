@@ -325,7 +325,7 @@ def test_pages_show_both_questions_of_a_step(small):
             for reason, (_, value) in zip(entry["reasons"], entry["values"], strict=False):
                 assert reason["value"] == pytest.approx(10_000 * value, abs=6)  # four digits
     poor = [choice for choice in range(len(reader.choices)) if reader.shares(choice)]
-    assert poor and all(data["actions"][choice]["pooled"] for choice in poor)
+    assert poor and all(data["kinds"][choice]["pooled"] for choice in poor)
     legal = reader.asked(asked.states)
     chosen = asked.chosen
     assert legal[np.arange(len(chosen)), chosen[:, 0]].all()

@@ -360,7 +360,7 @@ def test_the_page_shows_types_and_names_actions(root, capsys, tmp_path):
     game = make_game("risk", **RING)
     policies = [load_policy(run.storage, run.policy(g), game) for g in (1, 2)]
     before, reader = (TreeReader(game, each) for each in policies)
-    data = page_data(reader, 2, before, sample(run, game, 2), run.table(2, "trees"))
+    data = page_data(reader, 2, before, sample(run, reader, 2), run.table(2, "trees"))
     assert [kind["name"] for kind in data["kinds"]] == list(game.action_types.names)
     assert data["actions"] == [
         [reader.action(a), int(game.action_types.of[a])] for a in range(game.num_actions)
