@@ -50,7 +50,9 @@ from pipeline.storage import Storage
 from pipeline.train import make_backend
 from pipeline.work import MatchTask, Setting, TableTask
 
-_PART_GAMES = 200  # of a pairing in one task
+# Of a pairing in one task: large batches cost half as much a game as those of 200 where policies
+# are slow, and what a kill loses is seconds.
+_PART_GAMES = 1000
 _SHOWN = 20  # players up to whom the matrix is printed
 _SPEC = re.compile(r"(?P<run>[^/]+)(/(?P<which>all|\d+(-\d+){0,2}))?")
 _SAVED = re.compile(r"(?P<run>.+)\.g(?P<generation>\d{4})-[0-9a-f]{8}")  # `Player.key` of a policy
@@ -104,20 +106,27 @@ class Match:
     mixed: bool
 
     @property
-    def key(self) -> str:
-        return _match_key(player.key for player in self.players)
+    def keys(self) -> tuple[str, ...]:
+        return tuple(player.key for player in self.players)
 
-    def tasks(self, setting: Setting, games: int, opening_plies: int, size: int) -> list[Any]:
-        """Its games in parts of `size`."""
+    @property
+    def key(self) -> str:
+        return _match_key(self.keys)
+
+    def tasks(
+        self, setting: Setting, stretches: list[tuple[int, int]], opening_plies: int
+    ) -> list[Any]:
+        """A task for each stretch of its games: (first, count)."""
         purpose = f"tournament {self.key} "
         sources = tuple(player.source for player in self.players)
-        parts = [(first, min(size, games - first)) for first in range(0, games, size)]
         if self.mixed:
-            return [TableTask(setting, purpose, sources, *part, opening_plies) for part in parts]
+            return [
+                TableTask(setting, purpose, sources, *each, opening_plies) for each in stretches
+            ]
         policy, opponent = sources
         return [
-            MatchTask(setting, purpose, 0, 0, policy, opponent, *part, opening_plies)
-            for part in parts
+            MatchTask(setting, purpose, 0, 0, policy, opponent, *each, opening_plies)
+            for each in stretches
         ]
 
 
@@ -125,21 +134,29 @@ def _match_key(keys: Iterable[str]) -> str:
     return "+".join(keys)
 
 
-def _serves(part: "_Part | None", match: Match, task: Any) -> bool:
-    """Are these the games of a task? They were fewer if an earlier start asked for fewer."""
-    if part is None or len(part.results.plies) < task.count:
-        return False
-    return part.digests == tuple(player.source.digest for player in match.players)
-
-
 @dataclass(frozen=True)
 class _Part:
     """Some games of a pairing as they lie on disk, those from number `first` on."""
 
     keys: tuple[str, ...]  # `Player.key` of each
-    digests: tuple[str | None, ...]
     first: int
     results: Results
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.results.plies)
+
+
+def _missing(parts: Sequence[_Part], games: int, size: int) -> list[tuple[int, int]]:
+    """Of the games 0..games - 1 those that no part has, in stretches of at most `size`: (first,
+    count). Parts do not overlap."""
+    out = []
+    at = 0
+    for first, end in [*sorted((part.first, part.end) for part in parts), (games, games)]:
+        for start in range(at, min(first, games), size):
+            out.append((start, min(size, min(first, games) - start)))
+        at = max(at, end)
+    return out
 
 
 @dataclass(frozen=True)
@@ -222,19 +239,18 @@ class Tournament:
         matches = self.matches()
         size = max(self._set, _PART_GAMES - _PART_GAMES % self._set)
         games, plies = self.config.games, self.config.opening_plies
-        tasks = [
-            (match, task)
-            for match in matches
-            for task in match.tasks(self.setting, games, plies, size)
-        ]
         there = self._stored()
         missing = [
             (match, task)
-            for match, task in tasks
-            if not _serves(there.get((match.key, task.first)), match, task)
+            for match in matches
+            for task in match.tasks(
+                self.setting,
+                _missing([part for part in there if part.keys == match.keys], games, size),
+                plies,
+            )
         ]
         named = {player.key for player in self.players}
-        others = {key for part in there.values() for key in part.keys} - named
+        others = {key for part in there for key in part.keys} - named
         total = sum(task.count for _, task in missing)
         print(
             f"tournament {self.config.name}: {self.game.title}, {len(self.players)} players, "
@@ -284,14 +300,25 @@ class Tournament:
     def _path(self, match: str, first: int) -> str:
         return f"{self.folder}/games/{match}/{first:06d}.parquet"
 
-    def _stored(self) -> dict[tuple[str, int], "_Part"]:
-        """The parts from earlier starts, by match and first game."""
-        found = {}
+    def _stored(self) -> list["_Part"]:
+        """The parts from earlier starts."""
+        found: list[_Part] = []
         for match in self.storage.names(f"{self.folder}/games"):
-            for name in self.storage.names(f"{self.folder}/games/{match}"):
-                part = self._read(match, f"{self.folder}/games/{match}/{name}")
-                if part is not None:
-                    found[match, part.first] = part
+            end = 0
+            for name in sorted(self.storage.names(f"{self.folder}/games/{match}")):
+                path = f"{self.folder}/games/{match}/{name}"
+                part = self._read(match, path)
+                if part is None:
+                    continue
+                if part.first < end:
+                    print(
+                        f"warning: {self.storage.where(path)} has games that another file has too; "
+                        "it counts for nothing; delete one of them",
+                        file=sys.stderr,
+                    )
+                    continue
+                end = part.end
+                found.append(part)
         return found
 
     def _read(self, match: str, path: str) -> "_Part | None":
@@ -300,8 +327,7 @@ class Tournament:
             file = pq.ParquetFile(pa.BufferReader(self.storage.read(path)))
             table = file.read(use_threads=False)
             facts = json.loads(table.schema.metadata[b"selfplay"])
-            keys, digests = tuple(facts["players"]), tuple(facts["digests"])
-            first = int(facts["first"])
+            keys, first = tuple(facts["players"]), int(facts["first"])
             if (_match_key(keys), self._path(match, first)) != (match, path):
                 raise ValueError("it says that it is another part")
             returns = np.stack([table[f"return_{seat}"] for seat in range(self.game.num_players)])
@@ -314,12 +340,11 @@ class Tournament:
                 file=sys.stderr,
             )
             return None
-        return _Part(keys, digests, first, Results(returns.T, *columns))
+        return _Part(keys, first, Results(returns.T, *columns))
 
     def _write(self, match: Match, task: Any, results: Results) -> "_Part":
-        keys = tuple(player.key for player in match.players)
         digests = tuple(player.source.digest for player in match.players)
-        facts = {"players": keys, "digests": digests, "first": task.first}
+        facts = {"players": match.keys, "digests": digests, "first": task.first}
         columns = {f"return_{seat}": column for seat, column in enumerate(results.returns.T)}
         columns |= {name: getattr(results, name) for name in league.RESULTS[1:]}
         table = pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -330,18 +355,18 @@ class Tournament:
             compression="zstd",
         )
         self.storage.write(self._path(match.key, task.first), sink.getvalue())
-        return _Part(keys, digests, task.first, results)
+        return _Part(match.keys, task.first, results)
 
     def _play_missing(
         self,
         backend: Backend,
         missing: Sequence[tuple[Match, Any]],
-        there: dict[tuple[str, int], _Part],
+        there: list[_Part],
     ) -> None:
         progress = Progress("tournament", sum(task.count for _, task in missing), "games")
         for which, (results, _) in backend.play([task for _, task in missing]):
             match, task = missing[which]
-            there[match.key, task.first] = self._write(match, task, results)
+            there.append(self._write(match, task, results))
             progress.add(task.count)
         progress.clear()
 
@@ -359,14 +384,14 @@ class Tournament:
         """All games that lie there, by pairing."""
         return self._played(self._stored())
 
-    def _played(self, parts: dict[tuple[str, int], _Part]) -> list[Played]:
-        labels = self._labels({key for part in parts.values() for key in part.keys})
+    def _played(self, parts: list[_Part]) -> list[Played]:
+        labels = self._labels({key for part in parts for key in part.keys})
         games: dict[tuple[str, ...], list[Results]] = {}
-        for _, part in sorted(parts.items()):
+        for part in sorted(parts, key=lambda part: (part.keys, part.first)):
             games.setdefault(tuple(labels[key] for key in part.keys), []).append(part.results)
         return [Played(names, self._mixed, _joined(each)) for names, each in games.items()]
 
-    def _close(self, parts: dict[tuple[str, int], _Part]) -> str:
+    def _close(self, parts: list[_Part]) -> str:
         matches = self._played(parts)
         labels = {label for match in matches for label in match.labels}
         outcomes = [outcome for match in matches for outcome in match_outcomes(match)]

@@ -22,6 +22,7 @@ from pipeline.backend import Serial
 from pipeline.config import checked
 from pipeline.errors import UserError
 from pipeline.run import Run
+from pipeline.selfplay import Results
 from pipeline.tournament import Tournament, TournamentConfig
 from pipeline.train import train
 
@@ -145,17 +146,53 @@ def test_a_tournament_that_was_stopped_goes_on(cup, root, capsys):
 
 def test_more_games_keep_those_that_were_played(cup, root, capsys):
     cup("longer", ["random", "one"], "games=240").play()
-    cup("longer", ["random", "one"], "games=400").play()  # the second part had 40 of 200
-    assert "200 games to play" in capsys.readouterr().out
+    first = files(root, "longer")
+    cup("longer", ["random", "one"], "games=400").play()
+    assert "160 games to play" in capsys.readouterr().out
+    longer = files(root, "longer")
+    parts = {name: data for name, data in first.items() if name.startswith("games/")}
+    assert len(parts) == 1 and all(longer[name] == data for name, data in parts.items())
     cup("straight", ["random", "one"], "games=400").play()
-    longer, straight = files(root, "longer"), files(root, "straight")
-    assert {n: d for n, d in longer.items() if n != "settings.json"} == {
-        n: d for n, d in straight.items() if n != "settings.json"
-    }
+    straight = files(root, "straight")
+    for name in ("ratings.json", "matrix.parquet", "standings.txt"):
+        assert longer[name] == straight[name]
     before = files(root, "longer")
     cup("longer", ["random", "one"], "games=100").play()
     assert "0 games to play" in capsys.readouterr().out
     assert files(root, "longer") == before
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"),
+    [
+        ([], [(0, 300), (300, 300), (600, 100)]),
+        ([(0, 4)], [(4, 300), (304, 300), (604, 96)]),
+        ([(200, 200), (600, 400)], [(0, 200), (400, 200)]),
+        ([(300, 400), (0, 300)], []),
+        ([(900, 100)], [(0, 300), (300, 300), (600, 100)]),
+    ],
+)
+def test_what_is_missing_lies_between_the_parts(there, missing):
+    def part(first, count):
+        results = Results(np.zeros((count, 2)), *np.zeros((3, count)))
+        return tournament._Part(("a", "b"), first, results)
+
+    assert tournament._missing([part(*each) for each in there], 700, 300) == missing
+
+
+def test_games_of_two_files_count_once(cup, root, capsys):
+    said = cup("twice", ["random", "one"], "games=240").play()
+    before = files(root, "twice")
+    [name] = [name for name in before if name.startswith("games/")]
+    path = root / "tournaments" / "twice" / name
+    # As where the folder of an older version, with smaller parts, was copied into this one.
+    table = pq.read_table(path)
+    facts = {**json.loads(table.schema.metadata[b"selfplay"]), "first": 200}
+    later = table.slice(200).replace_schema_metadata({"selfplay": json.dumps(facts)})
+    pq.write_table(later, path.with_name("000200.parquet"))
+    capsys.readouterr()
+    assert cup("twice", ["random", "one"], "games=240").play() == said
+    assert "000200.parquet has games that another file has too" in capsys.readouterr().err
 
 
 def test_the_standings_are_of_all_that_was_ever_played(cup, root, capsys):
