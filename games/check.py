@@ -51,6 +51,8 @@ def check_game(game: Game, games: int = 200, seed: int = 0, largest_return: floa
         _check_words(watch, states, rng)
         if game.view is not None:
             _check_view(watch, states, actions, facts["step"], rng)
+    if game.action_types is not None:
+        _check_action_types(watch)
     for index, symmetry in enumerate(game.symmetries):
         _check_symmetry(watch, index, symmetry, seeds, rng)
     if game.solver is not None:
@@ -550,6 +552,24 @@ def _play_on(watch, states, rng, largest_return) -> None:
         _check_position(watch, states, states["ply"], facts, largest_return)
         after = watch.step(states, _random_actions(game, states, facts, rng))
         states = after[states["player"] != TERMINAL]
+
+
+def _check_action_types(watch) -> None:
+    game = watch.game
+    names, of = game.action_types
+    watch.demand(
+        isinstance(of, np.ndarray)
+        and of.dtype == np.int8
+        and of.shape == (game.num_actions,)
+        and np.array_equal(np.unique(of), np.arange(len(names))),
+        f"action_types.of must be int8 ({game.num_actions},) and name each of the "
+        f"{len(names)} types",
+    )
+    for index, symmetry in enumerate(game.symmetries):
+        watch.demand(
+            np.array_equal(of[symmetry.action], of),
+            f"an action and its image under symmetries[{index}] must be of one type",
+        )
 
 
 def _check_symmetry(watch, index: int, symmetry: Symmetry, seeds, rng) -> None:

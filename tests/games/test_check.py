@@ -8,7 +8,7 @@ import pytest
 
 from games import CHANCE, GAMES, ILLEGAL, TERMINAL, Game, Solver, Symmetry, View, make_game
 from games.check import check_game
-from games.game import HEADER
+from games.game import HEADER, ActionTypes
 
 SETTINGS = [
     *((name, {}) for name in GAMES if name != "catan"),
@@ -361,6 +361,7 @@ def scores_of_the_patient(scores, states):
 
 GIVEN = SUM.solution()
 MIRROR = ROW.symmetries[0]
+SIDES = np.array([0, 0, 1, 1], np.int8)
 CELLS = np.arange(ROW.observation_size)
 HEADLESS = np.dtype([("ply", np.int32), ("player", np.int32), ("sum", np.int32)])
 PADDED = np.dtype([*HEADER, ("a", np.int8), ("b", np.int32)], align=True)
@@ -395,6 +396,9 @@ BROKEN = [
     (ROW, {"symmetries": (Symmetry(CELLS, MIRROR.action),)}, r"feature f of the image under symm"),
     (ROW, {"symmetries": (Symmetry(MIRROR.observation, np.arange(4)),)}, r"symmetries\[0\]"),
     (ROW, {"symmetries": (Symmetry(CELLS * 0, MIRROR.action),)}, "observation must be a perm"),
+    (ROW, {"action_types": ActionTypes(("a", "b"), np.zeros(4, np.int8))}, "name each of the 2"),
+    (ROW, {"action_types": ActionTypes(("a",), np.zeros(3, np.int8))}, r"must be int8 \(4,\)"),
+    (ROW, {"action_types": ActionTypes(("a", "b"), SIDES)}, r"symmetries\[0\] must be of one type"),
     (SUM, {"state_dtype": HEADLESS}, "state_dtype must begin with HEADER"),
     (SUM, {"state_dtype": np.dtype([*HEADER, ("o", object)])}, "no Python objects"),
     (SUM, {"state_dtype": PADDED}, "state_dtype must have no padding"),

@@ -461,6 +461,21 @@ def test_swapping_the_players_mirrors_the_game():
             assert (mine == theirs).all()
 
 
+def test_armies_that_can_gather_count_half_for_each_step():
+    """A line 0-1-2-3-4 of X4 X3 X1 O2 O2: on node 2 its 1 army, half of the 2 that node 1 can spare
+    and a quarter of the 3 of node 0, against 2: 1 + 1 + 3/4 - 2 = 3/4. O's side: 2 + 1/2 - 1."""
+    line = make_board(
+        "line", [(n, n + 1) for n in range(4)], [Continent("all", 1, tuple(range(5)))]
+    )
+    game = on(line, None)
+    state = game.state_from_text(game.rules, "X4 X3 X1 O2 O2")
+    seen = game.observations_of(state, [0])[0]
+    names = list(game.observation_names)
+    for who, margin in (("my", 3 / 4), ("their", 3 / 2)):
+        value = seen[names.index(f"{who} margin of the best attack if armies gather")]
+        assert value == pytest.approx(margin / (3 + margin))
+
+
 def test_relabelling_the_nodes_relabels_the_game():
     board = boards.generate(10, 3)
     order = np.random.default_rng(2).permutation(10)  # node n becomes order[n]

@@ -140,10 +140,15 @@ def plain_labels(game, window, teacher, config) -> list[float]:
 
 
 @pytest.mark.parametrize(("trace_decay", "epsilon"), [(0.0, 0.0), (0.8, 0.0), (1.0, 0.3)])
+@pytest.mark.parametrize("trees", ["action", "type"])
 @pytest.mark.parametrize("name", ["sumto12", "connect three", "dice"])
-def test_labels_are_their_definition(name, trace_decay, epsilon, sumto12, dice, labels_given):
+def test_labels_are_their_definition(
+    name, trees, trace_decay, epsilon, sumto12, dice, labels_given
+):
     game = {"sumto12": sumto12, "dice": dice}.get(name) or make_game("k_in_a_row", **THREE)
-    config = settings_of(discount=0.9, trace_decay=trace_decay, epsilon=epsilon, min_games=50)
+    config = settings_of(
+        trees=trees, discount=0.9, trace_decay=trace_decay, epsilon=epsilon, min_games=50
+    )
     window = random_window(game, 120)
     teacher, _ = fit(game, window, initial(game, config, 1), config, 1)
     [labels] = labels_given(game, window, teacher, config)

@@ -145,6 +145,27 @@ def test_one_step_labels_by_hand(sumto12, teacher, rows_given):
     assert rows.targets[1] == pytest.approx(-0.5 * 0.2)
 
 
+def test_one_step_labels_where_the_opponent_is_part_of_the_world(sumto12, teacher, rows_given):
+    """What follows is the player's own next decision; the opponent's step is as it was played."""
+    window = window_of(sumto12, STEPS)
+    config = settings_of(targets="one_step", discount=0.5, opponent="environment")
+    [(rows, _)] = rows_given(sumto12, window, teacher, config)
+
+    def gains(total):  # what the best own step leaves, by V
+        return 0.5 * max(VALUES[total + 1 : total + 4])
+
+    expected = [
+        (3, gains(4)), (4, gains(7)), (7, gains(8)),
+        (8, 0.5),  # from 10 the step to 12 wins by the rules
+        (10, -1.0), (12, 1.0),  # no own decision follows
+        (3, gains(6)),
+        (6, 0.5),  # from 9 a step of 3 wins
+        (9, 1.0), (11, -1.0),
+    ]  # fmt: skip
+    assert [total for total, _ in by_sum(rows)] == [total for total, _ in expected]
+    assert rows.targets == pytest.approx([label for _, label in expected])
+
+
 def test_labels_of_every_sweep_are_those_of_the_network_so_far(sumto12, monkeypatch):
     window = window_of(sumto12, STEPS)
     seen, networks = [], []
