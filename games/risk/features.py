@@ -101,20 +101,33 @@ def _largest_region(rules, board, mine):
 
 
 @njit(cache=True)
+def _ring(rules, state, mine, nodes):
+    """`total` of `nodes` and what is `inward` of them, in one pass."""
+    board = state["board"]
+    armies = state["armies"]
+    found = _NONE
+    there = 0
+    for node in range(rules.nodes):
+        if has(nodes, node):
+            there += armies[node]
+            found |= rules.adjacent[board, node]
+    return there, found & mine & ~nodes
+
+
+@njit(cache=True)
 def _gathered(rules, state, mine, node):
     """Armies that can come together on a node of `mine`, half as many for each step they go."""
-    board = state["board"]
     reached = bit(node)
-    ring = reached
+    ring = rules.adjacent[state["board"], node] & mine
     worth = 1.0
     found = np.float64(state["armies"][node])
-    while True:
-        ring = inward(rules, board, mine, ring) & ~reached
-        if ring == _NONE:
-            return found
+    while ring != _NONE:
         reached |= ring
+        armies, further = _ring(rules, state, mine, ring)
         worth /= 2.0
-        found += worth * (total(rules, state, ring) - count(ring))
+        found += worth * (armies - count(ring))
+        ring = further & ~reached
+    return found
 
 
 # The only divisions by a count that may be 0 are guarded: with no node left there is no border.
@@ -168,7 +181,9 @@ def _describe(rules, state, mine, player, theirs_next, out):
                 weakest = min(weakest, armies[other])
                 near += armies[other]
                 margin = max(margin, armies[node] - armies[other])
-        gathered = max(gathered, _gathered(rules, state, mine, node) - weakest)
+        # At the most everybody else stands one step away.
+        if armies[node] + (own - armies[node] - held + 1) / 2.0 - weakest > gathered:
+            gathered = max(gathered, _gathered(rules, state, mine, node) - weakest)
         if strongest - armies[node] >= 2:
             attacked += 1
         if strongest + theirs_next - armies[node] >= 2:
@@ -184,8 +199,9 @@ def _describe(rules, state, mine, player, theirs_next, out):
     distance = 0
     walked = 0.0
     while ring != _NONE:
-        walked += distance * total(rules, state, ring)
-        ring = inward(rules, board, mine, reached)
+        there, further = _ring(rules, state, mine, ring)
+        walked += distance * there
+        ring = further & ~reached
         reached |= ring
         distance += 1
     out[9] = walked / own / 4.0
