@@ -50,6 +50,8 @@ PHASES = ("place", "move", "amount", "attack", "move in")
 NODES_THEN_ARMIES = 1  # `Rules.adjudicate`
 CONQUEST_BONUS = 2  # armies at the start of the turn after a conquest
 
+_TRIES = 1000  # of a start that is drawn
+
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -402,7 +404,11 @@ def init(rules, states, seeds):
         board = np.int64(scramble((seed ^ (seed >> np.uint64(32))) & _LOW) % np.uint64(boards))
         state["board"] = board
         given = rules.starts[board, 1, 0] > 0
-        for attempt in range(1000):
+        first = 0
+        for each in range(rules.continents.shape[1]):
+            if count(rules.continents[board, each]) == 1:
+                first = _TRIES - 1  # somebody holds it in every try, so it is the last that stays
+        for attempt in range(first, _TRIES):
             reset(state)
             if given:
                 state["owned"] = _NONE
