@@ -22,7 +22,7 @@ from pipeline.streams import Streams
 
 # feudal: the high level chooses at every step. module: it keeps a behaviour until its sub-goal is
 # reached or impossible, or for `MOST_STEPS`. heuristic: the game's rule is the high level. guided:
-# the rule while learning, then as module.
+# the rule, explored, while learning; then as feudal, for the rule chooses at every step too.
 APPROACHES = ("feudal", "module", "heuristic", "guided")
 MOST_STEPS = 30  # own steps that a behaviour is kept for
 
@@ -117,7 +117,7 @@ class HierarchicalPolicy:
     @property
     def keeps(self) -> bool:
         """Is a behaviour kept until it ends?"""
-        return self.approach in ("module", "guided") and not self.by_rule
+        return self.approach == "module"
 
     @cached_property
     def _forest(self) -> tuple[m5.Forest, np.ndarray, np.ndarray]:
@@ -184,8 +184,9 @@ class HierarchicalPolicy:
         """As `act_on`, with exploration at both levels.
 
         Args:
-            high_epsilon: float64 [B], how often any possible behaviour is chosen; the rule never
-                explores.
+            high_epsilon: float64 [B], how often any possible behaviour is chosen. The rule of
+                `heuristic` never explores; that of `guided` does, for a high level that is to be
+                learned needs to see what the rule would not choose.
             epsilon, temperature: float64 [B], of the low level, as `base.draw` has them.
         """
         hierarchy = _hierarchy(game)
@@ -254,13 +255,15 @@ class HierarchicalPolicy:
         new = np.flatnonzero(fresh)
         q = self.high_values(x, possible)
         if len(new):
+            wanted = q[new]
+            random = np.ones(len(new)) if self.empty else epsilon[new]
             if self.by_rule:
-                chosen[new] = _by_rule(game, states.take(new))
-            else:
-                random = np.ones(len(new)) if self.empty else epsilon[new]
-                drawn = draw_with(q[new], possible[new], random, np.zeros(len(new)), uniforms[new])
-                chosen[new] = drawn.actions
-                decisions.explored[at[new]] = drawn.explored
+                wanted = np.zeros_like(wanted)
+                wanted[np.arange(len(new)), _by_rule(game, states.take(new))] = 1.0
+                random = np.zeros(len(new)) if self.approach == "heuristic" else epsilon[new]
+            drawn = draw_with(wanted, possible[new], random, np.zeros(len(new)), uniforms[new])
+            chosen[new] = drawn.actions
+            decisions.explored[at[new]] = drawn.explored
         assert decisions.behaviours is not None
         decisions.behaviours[at] = chosen
         if not self.empty:

@@ -104,6 +104,30 @@ def test_heuristic_follows_the_rule(random_games):
     assert (traces.behaviour[step] == rule).all()
 
 
+def test_guided_explores_around_the_rule_and_then_goes_without():
+    from pipeline.policies.hierarchical import ExploringHierarchy
+
+    policy = HierarchicalPolicy.untrained(CATAN.hierarchy, "guided")
+    while_learning = ExploringHierarchy.of(policy, [0.2], [0.1], [0.0])
+    _, traces = played(while_learning)
+    step = np.flatnonzero(traces.low_action >= 0)
+    rule = np.empty(len(step), np.int8)
+    states = traces.state.take(step)
+    CATAN.hierarchy.heuristic(CATAN.rules, states, rule)
+    possible = np.empty((len(step), len(CATAN.hierarchy.behaviours)), np.bool_)
+    CATAN.hierarchy.possible(CATAN.rules, states, possible)
+    assert possible[np.arange(len(step)), rule].all()
+    # Any possible behaviour in 20% of the steps, among them the rule's own.
+    expected = 0.2 * (1 - 1 / possible.sum(1)).mean()
+    apart = (traces.behaviour[step] != rule).mean()
+    assert apart == pytest.approx(expected, abs=4 * np.sqrt(expected / len(step)))
+    _, traces = played(policy)  # in a match, before anything is learned: any behaviour
+    step = np.flatnonzero(traces.low_action >= 0)
+    rule = np.empty(len(step), np.int8)
+    CATAN.hierarchy.heuristic(CATAN.rules, traces.state.take(step), rule)
+    assert (traces.behaviour[step] != rule).mean() > 0.5
+
+
 def test_random_low_level_actions_are_equally_likely(random_games):
     _, traces = random_games["feudal"]
     step = np.flatnonzero(traces.low_action >= 0)
