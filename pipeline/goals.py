@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games import CHANCE, Game
+from games import Game
 from games.game import MARKS
 from pipeline.targets import next_own_decision
 
@@ -12,16 +12,18 @@ def goal_rewards(
     game_id: np.ndarray,
     state: np.ndarray,
     player: np.ndarray,
-    action: np.ndarray,
     behaviour: np.ndarray,
     low_action: np.ndarray,
+    ends: np.ndarray,
 ) -> np.ndarray:
     """float32 [N]: 1 where the sub-goal of a step's behaviour is reached before the player's next
     step or the end, else 0; NaN where a decision is no step.
 
     Args:
-        game_id: integers [N]; rows of a game are consecutive and in order of play.
+        game_id: integers [N], index into `ends`; rows of a game are consecutive and in order of
+            play.
         behaviour, low_action: int8 [N], as in docs/traces.md.
+        ends: [G], the states that the games ended in.
     """
     out = np.full(len(state), np.nan, np.float32)
     at = np.flatnonzero(low_action >= 0)
@@ -33,19 +35,9 @@ def goal_rewards(
     following = next_own_decision(game_id[at], players)
     after = before.take(np.maximum(following, 0))
     last = np.flatnonzero(following < 0)
-    after[last] = _after(game, before.take(last), action[at[last]])
+    after[last] = ends.take(game_id[at[last]])
     marks, reached = np.empty((len(at), MARKS), np.int16), np.empty(len(at), np.bool_)
     hierarchy.mark(game.rules, before, players, behaviours, marks)
     hierarchy.reached(game.rules, after, players, behaviours, marks, reached)
     out[at] = reached
     return out
-
-
-def _after(game: Game, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """What follows the last steps of games. No sub-goal depends on what chance draws, so it draws
-    what is likeliest."""
-    states = game.after(states, actions)
-    while (drawing := np.flatnonzero(states["player"] == CHANCE)).size:
-        some = states.take(drawing)
-        states[drawing] = game.after(some, game.chance_of(some).argmax(1))
-    return states

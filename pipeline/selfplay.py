@@ -147,6 +147,7 @@ class _Recorder:
 
     def __init__(self, game: Game, games: int):
         self._rows = 0
+        self._ends = np.empty(games, game.state_dtype)
         self._records = np.empty(
             games * min(game.max_decisions, 24) + 1,
             [
@@ -174,6 +175,10 @@ class _Recorder:
         _plain(self._records["state"])[self._rows : end] = _plain(states)
         self._rows = end
 
+    def end(self, games: np.ndarray, states: np.ndarray) -> None:
+        """Notes the states that some games ended in."""
+        _plain(self._ends)[games] = _plain(states)
+
     def sorted(self, game: Game, results: Results) -> Traces:
         records = self._records[: self._rows]
         # The place of a row is known without sorting: games before it, decisions before it.
@@ -192,9 +197,9 @@ class _Recorder:
             columns["game"],
             columns["state"],
             player,
-            columns["action"],
             columns["behaviour"],
             columns["low_action"],
+            self._ends,
         )
         return Traces(
             goal_reward=goal_reward,
@@ -304,7 +309,10 @@ def play_games(
         if over:
             rows = ended[:over]
             done = index[rows]
-            results.returns[done] = game.returns_of(states.take(rows))
+            last = states.take(rows)
+            results.returns[done] = game.returns_of(last)
+            if recorder is not None:
+                recorder.end(done, last)
             results.plies[done] = states["ply"][rows]
             results.decisions[done] = turns[rows]
             results.hashes[done] = hashes[rows]

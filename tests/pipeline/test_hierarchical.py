@@ -159,7 +159,6 @@ def test_sub_goals_are_compared_step_by_step(random_games):
 
 def test_the_last_step_of_a_game_is_rewarded_too():
     # Ten points by a city: the winner makes no further step.
-    _results, traces = played(baseline("heuristic_random", make_game("catan")), games=1)
     game = make_game("catan", points_to_win=4)
     keys = game_keys(3, "hierarchical", 0, np.arange(30))
     policy = HierarchicalPolicy.untrained(game.hierarchy, "heuristic")
@@ -169,11 +168,28 @@ def test_the_last_step_of_a_game_is_rewarded_too():
     assert built and (traces.goal_reward[built] == 1).all()
 
 
+def test_what_is_decided_after_the_last_step_counts():
+    # Road building is the last step; the free roads, which are no steps, bring Longest Road and the
+    # win. Whoever holds it at the end reached what "long road" is after.
+    game = make_game("catan", points_to_win=4)
+    keys = game_keys(3, "hierarchical", 0, np.arange(300))
+    policy = HierarchicalPolicy.untrained(game.hierarchy, "feudal")
+    results, traces = play_games(game, [policy], np.zeros((300, 4), int), keys)
+    steps = np.flatnonzero(traces.low_action >= 0)
+    last = steps[np.append(np.diff(traces.game[steps]) != 0, True)]
+    roads = game.hierarchy.low_actions.index("play road building")
+    behaviour = game.hierarchy.behaviours.index("long road")
+    of_roads = last[(traces.low_action[last] == roads) & (traces.behaviour[last] == behaviour)]
+    won = results.returns[traces.game[of_roads], traces.player[of_roads]] == 1
+    assert won.any()
+    assert (traces.goal_reward[of_roads[won]] == 1).all()
+
+
 def test_goal_rewards_of_no_steps_are_missing():
     _, traces = played(UniformRandom(), games=2)
     assert (traces.behaviour == -1).all() and np.isnan(traces.goal_reward).all()
     none = np.full(len(traces), -1, np.int8)
-    columns = (traces.game, traces.state, traces.player, traces.action, none, none)
+    columns = (traces.game, traces.state, traces.player, none, none, traces.state[:2])
     assert np.isnan(goal_rewards(CATAN, *columns)).all()
 
 
