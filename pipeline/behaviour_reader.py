@@ -178,6 +178,7 @@ class BehaviourReader(Reader):
                     ("in force", h == behaviour),
                     ("the rule's choice", h == ruled[0]),
                     ("not possible", not possible[0, h]),
+                    ("no trees: counts as 0", possible[0, h] and not policy.high[h]),
                 )
                 if holds
             ]

@@ -410,6 +410,16 @@ class StudyConfig:
     def __post_init__(self) -> None:
         for approach in self.approaches:
             _one_of("study.approaches", approach, APPROACHES)
+        if not self.approaches:
+            raise ConfigError(f"study.approaches needs at least one of {', '.join(APPROACHES)}")
+        if not self.players:
+            raise ConfigError("study.players needs at least one baseline, as in [random]")
+        for key, names in (
+            ("study.approaches", self.approaches),
+            ("study.players and study.expert", [*self.players, self.expert]),
+        ):
+            if len(set(names)) < len(names):
+                raise ConfigError(f"{key} must name everybody once, got {', '.join(names)}")
         _within("study.games", self.games, 1, 10**7)
 
 
@@ -457,8 +467,9 @@ class Config:
                 raise ConfigError(
                     f"study trains the approaches of learner=hierarchical, got {self.learner.name}"
                 )
-            for name in (*self.study.players, self.study.expert):
+            for name in self.study.players:
                 _one_of("study.players", name, tuple(known))
+            _one_of("study.expert", self.study.expert, tuple(known))
         if self.learner.name == "hierarchical" and game.hierarchy is None:
             raise ConfigError(
                 f"learner=hierarchical needs a game with behaviours, as catan; {game.name} has "
@@ -469,6 +480,7 @@ class Config:
         for key, games in (
             ("evaluation.games", self.evaluation.games),
             ("gate.games", self.gate.games),
+            ("study.games", 0 if self.study is None else self.study.games),
         ):
             if games % game.num_players:
                 raise ConfigError(
@@ -605,6 +617,8 @@ def checked(schema: type[_Schema], composed: DictConfig, *lists: str) -> _Schema
 def sentence(error: OmegaConfBaseException) -> str:
     """OmegaConf's message in one line, with the full key and a near miss."""
     first = str(error).splitlines()[0]
+    if first.endswith("is not a ListConfig, list or tuple."):
+        first = "a list is expected, in brackets, as in '[a,b]'"
     key = str(error.full_key or error.key or "")
     near: list[str] = []
     if error.object_type is not None and hasattr(error.object_type, "__dataclass_fields__"):

@@ -945,20 +945,27 @@ def run_figures(
 # The figures of Pfeiffer (2004).
 
 
+def in_words(count: int) -> str:
+    """A small count as people write it."""
+    return {1: "one", 2: "two", 3: "three"}.get(count, str(count))
+
+
 def paper_wins(
-    wins: Mapping[tuple[str, str], Any], order: Sequence[str], heroes: Sequence[str]
+    wins: Mapping[tuple[str, str], Any], order: Sequence[str], heroes: Sequence[str], rivals: int
 ) -> bytes:
-    """Figure 2: share of games that each of `heroes` wins, alone against three of every other.
+    """Figure 2: share of games that each of `heroes` wins, alone against copies of every other.
 
     Args:
         wins: `study.Won` by (one, other).
         order: of all players.
+        rivals: how many copies sit at a table.
 
     Returns:
-        PNG; bars with their intervals, a line at the 25% of equals.
+        PNG; bars with their intervals, a line at the share of equals.
     """
     others = [name for name in order if any((hero, name) in wins for hero in heroes)]
-    figure, axes = _panel("games won by one against three of another kind", "share of games")
+    title = f"games won by one against {in_words(rivals)} of another kind"
+    figure, axes = _panel(title, "share of games")
     width = 0.8 / max(len(heroes), 1)
     for k, hero in enumerate(heroes):
         met = [name for name in others if (hero, name) in wins]
@@ -976,7 +983,8 @@ def paper_wins(
             capsize=2,
             error_kw={"linewidth": 0.8},
         )
-    axes.axhline(0.25, color=BLACK, linewidth=0.8, linestyle="dashed", label="equals")
+    equal = 1 / (rivals + 1)
+    axes.axhline(equal, color=BLACK, linewidth=0.8, linestyle="dashed", label="equals")
     axes.set_ylim(0.0, 1.0)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xticks(range(len(others)), [name.replace("_", "\n") for name in others], fontsize=7)
@@ -985,19 +993,24 @@ def paper_wins(
 
 
 def paper_points(
-    together: Mapping[str, Any], order: Sequence[str], expert: str, points_to_win: float
+    together: Mapping[str, Any],
+    order: Sequence[str],
+    expert: str,
+    points_to_win: float,
+    rivals: int,
 ) -> bytes:
-    """Figure 3: points of the worst, the mean and the best of three of a kind against an expert.
+    """Figure 3: points of the worst, the mean and the best of a kind at a table with an expert.
 
     Args:
         together: `study.Points` by kind.
         order: of all players.
+        rivals: how many of the kind sit at a table.
 
     Returns:
         PNG; three lines, with intervals.
     """
     kinds = [name for name in order if name in together]
-    figure, axes = _panel(f"points of three of a kind against one {expert}", "points")
+    figure, axes = _panel(f"points of {in_words(rivals)} of a kind against one {expert}", "points")
     for k, name in enumerate(("worst", "mean", "best")):
         values = [together[kind].points[k] for kind in kinds]
         margins = [together[kind].margins[k] for kind in kinds]

@@ -212,7 +212,9 @@ class Run:
             if first <= number < first + entry["games"]:
                 return entry
             first += entry["games"]
-        games = f"games 0..{first - 1}, not {number}" if first else "no recorded games"
+        games = f"games 0..{first - 1}, not {number}"
+        if not first:
+            games = "no recorded games; its policy played those of the next one"
         raise RunError(f"generation {generation} of run {self.name} has {games}")
 
     def missing_shards(self) -> list[str]:

@@ -8,7 +8,6 @@ the paper's Figures 2 and 3 from its games. Every part goes on from where it was
   paper.md  figure2.png  figure3.png
 """
 
-import json
 from copy import deepcopy
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +17,6 @@ import numpy as np
 from pipeline import figures, tracking
 from pipeline.config import Config
 from pipeline.ratings import wilson
-from pipeline.storage import Storage
 from pipeline.tournament import Played, Tournament, TournamentConfig
 from pipeline.train import train
 
@@ -47,8 +45,9 @@ def play(config: Config) -> str:
         seed=config.seed,
         cluster=config.cluster,
     )
-    Tournament(competition)  # refuses what is wrong before anything is trained
-    parent = _parent(config, name)
+    # What is wrong is refused before anything is trained.
+    Tournament(competition).check_settings()
+    parent = tracking.parent_run(config.root, config, name, f"tournaments/{name}/mlflow.json")
     for approach, run in runs.items():
         own = deepcopy(config)
         own.run, own.study, own.learner.approach = run, None, approach
@@ -66,11 +65,12 @@ def play(config: Config) -> str:
     points = float(config.game.get("points_to_win", 10))
     wins, together = figure2(played), figure3(played, study.expert, points)
     order = [*study.approaches, *study.players, study.expert]
+    rivals = tournament.game.num_players - 1
     files = {
-        "figure2.png": figures.paper_wins(wins, order, ("heuristic", _RANDOM_LOW)),
-        "figure3.png": figures.paper_points(together, order, study.expert, points),
+        "figure2.png": figures.paper_wins(wins, order, ("heuristic", _RANDOM_LOW), rivals),
+        "figure3.png": figures.paper_points(together, order, study.expert, points, rivals),
     }
-    text = report(wins, together, order, study.expert)
+    text = report(wins, together, order, study.expert, rivals)
     files["paper.md"] = text.encode()
     for file, data in files.items():
         tournament.storage.write(f"{tournament.folder}/{file}", data)
@@ -78,18 +78,6 @@ def play(config: Config) -> str:
         numbers = {f"wins/{a}_against_{b}": won.share for (a, b), won in wins.items()}
         tracking.close_parent(config.root, config, parent, text, numbers, files)
     return f"{text}\n\n  {tournament.storage.where(tournament.folder)}: {', '.join(files)}"
-
-
-def _parent(config: Config, name: str) -> str | None:
-    """The MLflow run that all training runs of the study are filed under, the same every time."""
-    storage, path = Storage(config.root), f"tournaments/{name}/mlflow.json"
-    if not config.tracking.enabled:
-        return None
-    if storage.exists(path):
-        return str(json.loads(storage.read(path))["parent"])
-    parent = tracking.parent_run(config.root, config, name)
-    storage.write(path, json.dumps({"parent": parent}).encode())
-    return parent
 
 
 def _known(match: Played, names: dict[str, str]) -> bool:
@@ -153,13 +141,22 @@ def figure3(played: list[Played], expert: str, points_to_win: float) -> dict[str
 
 
 def report(
-    wins: dict[tuple[str, str], Won], together: dict[str, Points], order: list[str], expert: str
+    wins: dict[tuple[str, str], Won],
+    together: dict[str, Points],
+    order: list[str],
+    expert: str,
+    rivals: int,
 ) -> str:
-    """Both figures as Markdown tables, and each claim of the paper beside what was found."""
+    """Both figures as Markdown tables, and each claim of the paper beside what was found.
+
+    Args:
+        rivals: how many sit at the table beside the one.
+    """
     games = max((won.games for won in wins.values()), default=0)
+    many = figures.in_words(rivals)
     lines = [
-        f"Share of games won by one (row) against three of another (column), {games:,} games each,",
-        "95% intervals; equals win 25%.",
+        f"Share of games won by one (row) against {many} of another (column), {games:,} games "
+        f"each, 95% intervals; equals win {1 / (rivals + 1):.0%}.",
         "",
         "| | " + " | ".join(order) + " |",
         "|---|" + "---|" * len(order),
@@ -172,9 +169,9 @@ def report(
         lines.append(f"| {one} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        f"Points of three of a kind against one {expert}: worst, mean and best of a game.",
+        f"Points of {many} of a kind against one {expert}: worst, mean and best of a game.",
         "",
-        "| | worst | mean | best | games won by one of the three |",
+        f"| | worst | mean | best | games won by one of the {many} |",
         "|---|---|---|---|---|",
     ]
     for name in order:
@@ -186,14 +183,15 @@ def report(
             ]
             lines.append(f"| {name} | " + " | ".join(cells) + f" | {100 * found.wins:.1f}% |")
     lines += ["", "What the paper claims:", ""]
-    lines += [f"- {line}" for line in claims(wins)]
+    lines += [f"- {line}" for line in claims(wins, rivals)]
     return "\n".join(lines)
 
 
-def claims(wins: dict[tuple[str, str], Won]) -> list[str]:
+def claims(wins: dict[tuple[str, str], Won], rivals: int) -> list[str]:
     """Each ordering that Pfeiffer (2004) reports, and whether it holds here in both directions: the
-    better one wins more than its share of 25% against three of the other, and the other less."""
+    better one wins more than an equal share against `rivals` of the other, and the other less."""
     out = []
+    equal = 1 / (rivals + 1)
     for worse, better in (
         ("feudal", "module"),
         ("module", "guided"),
@@ -206,14 +204,14 @@ def claims(wins: dict[tuple[str, str], Won]) -> list[str]:
         ahead, behind = wins.get((better, worse)), wins.get((worse, better))
         if ahead is None or behind is None:
             continue
-        if ahead.low > 0.25 and behind.high < 0.25:
+        if ahead.low > equal and behind.high < equal:
             verdict = "confirmed"
-        elif ahead.high < 0.25 and behind.low > 0.25:
+        elif ahead.high < equal and behind.low > equal:
             verdict = "refuted: the other way round"
         else:
             verdict = "not settled"
         out.append(
-            f"{better} is better than {worse}: {verdict} ({100 * ahead.share:.1f}% against three, "
-            f"{100 * behind.share:.1f}% the other way round)"
+            f"{better} is better than {worse}: {verdict} ({100 * ahead.share:.1f}% against "
+            f"{figures.in_words(rivals)}, {100 * behind.share:.1f}% the other way round)"
         )
     return out

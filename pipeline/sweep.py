@@ -64,7 +64,13 @@ def begin(overrides: list[str]) -> Sweep:
         for job in jobs:
             try:
                 composed = OmegaConf.to_container(compose("config", overrides=job), resolve=True)
-                configs.append(to_config(composed))  # type: ignore[arg-type]
+                config = to_config(composed)  # type: ignore[arg-type]
+                if config.study is not None:
+                    raise ConfigError(
+                        "a study is many runs already and no job of a sweep; leave -m out and "
+                        "start it once for each value, as in seed=1 and then seed=2"
+                    )
+                configs.append(config)
             except ConfigError as error:
                 raise ConfigError(f"job {' '.join(job)}: {error}") from error
     name = f"sweep-{time.strftime('%Y%m%d-%H%M%S')}"

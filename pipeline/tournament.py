@@ -234,7 +234,7 @@ class Tournament:
     def play(self) -> str:
         """Plays what is missing, writes ratings and matrix, and returns them in words."""
         check_opening("opening_plies", self.config.opening_plies, self.game)
-        self._check_settings()
+        self.check_settings()
         self.storage.drop_leftovers(self.folder)
         matches = self.matches()
         size = max(self._set, _PART_GAMES - _PART_GAMES % self._set)
@@ -264,8 +264,12 @@ class Tournament:
                 self._play_missing(backend, missing, there)
         return self._close(there)
 
-    def _check_settings(self) -> None:
-        """All games of a tournament have these in common; what differs would not compare."""
+    def check_settings(self) -> None:
+        """All games of a tournament have these in common; what differs would not compare.
+
+        Raises:
+            RunError: the tournament of that name was begun with others.
+        """
         settings = {
             "game": self.setting.game_name,
             "params": self.setting.game_params,

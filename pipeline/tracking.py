@@ -44,8 +44,6 @@ _QUIET = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 
-# Kinds of policies that people can read: the folder of their pages, and what makes the pages of a
-# generation, file by name.
 # Of a learner's report, where it grows trees (docs/learners/model_trees.md).
 _OF_TREES = (
     "leaves",
@@ -58,6 +56,8 @@ _OF_TREES = (
     "clipped",
     "sweeps",
 )
+# Kinds of policies that people can read: the folder of their pages, and what makes the pages of a
+# generation, file by name.
 _PAGES = {
     kind: ("trees", generation_pages) for kind in ("action_trees", "type_trees", "hierarchical")
 }
@@ -565,21 +565,35 @@ def _first(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-def parent_run(root: str, config: Any, name: str) -> str | None:
-    """Makes the MLflow run under which the jobs of a sweep are filed; its id, or None if tracking
-    is off."""
-    import mlflow
+def parent_run(root: str, config: Any, name: str, path: str | None = None) -> str | None:
+    """The MLflow run under which others are filed, of a sweep or a study; its id.
 
+    Args:
+        path: a file with its ids by tracking URI, so that it is the same one every time; None: it
+            is made anew.
+
+    Returns:
+        None where tracking is off or MLflow is away, of which a warning tells.
+
+    Raises:
+        RunError: the file is damaged.
+    """
     if not config.tracking.enabled:
         return None
     storage = Storage(root)
     uri = tracking_uri(storage, config.tracking.uri)
-    with _initialised(uri):
-        mlflow.set_tracking_uri(uri)
-        client = mlflow.MlflowClient()
-        experiment = experiment_id(client, storage, config)
-    run = client.create_run(experiment, run_name=name, tags={"sweep": name})
-    return run.info.run_id
+    known = _known(storage, path) if path else {}
+    parent: str | None = None
+    with _reaching(uri, "the runs are filed under none of their own") as client:
+        with _initialised(uri):
+            experiment = experiment_id(client, storage, config)
+        if uri in known and _there(client, known[uri]):
+            return known[uri]
+        run = client.create_run(experiment, run_name=name, tags={"sweep": name})
+        parent = run.info.run_id
+    if path and parent:
+        storage.write(path, json.dumps({**known, uri: parent}, indent=1))
+    return parent
 
 
 def close_parent(
@@ -590,19 +604,43 @@ def close_parent(
     best: dict[str, float],
     files: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Files a sweep's table with its parent run, more files if there are any, and closes it."""
-    import mlflow
+    """Files a sweep's table with its parent run, more files if there are any, and closes it. They
+    are on disk as well, so a server that is away costs a warning."""
+    uri = tracking_uri(Storage(root), config.tracking.uri)
+    with _reaching(uri, "the table is on disk alone") as client:
+        client.log_text(parent, table, "jobs.md")
+        for key, value in best.items():
+            client.log_metric(parent, key, value)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in (files or {}).items():
+                (Path(folder) / name).write_bytes(data)
+            client.log_artifacts(parent, folder)
+        client.set_terminated(parent)
 
-    mlflow.set_tracking_uri(tracking_uri(Storage(root), config.tracking.uri))
-    client = mlflow.MlflowClient()
-    client.log_text(parent, table, "jobs.md")
-    for key, value in best.items():
-        client.log_metric(parent, key, value)
-    with tempfile.TemporaryDirectory() as folder:
-        for name, data in (files or {}).items():
-            (Path(folder) / name).write_bytes(data)
-        client.log_artifacts(parent, folder)
-    client.set_terminated(parent)
+
+@contextmanager
+def _reaching(uri: str, otherwise: str) -> Iterator[Any]:
+    """A client that gives up on a server soon; where that is away or has lost what is asked for, a
+    warning says so and the block ends."""
+    before = {name: os.environ.get(name) for name in _QUIET}
+    os.environ.update(_QUIET)
+    import mlflow  # how much it logs is decided here
+
+    try:
+        mlflow.set_tracking_uri(uri)
+        yield mlflow.MlflowClient()
+    except (mlflow.exceptions.MlflowException, OSError) as error:
+        print(
+            f"warning: MLflow at {uri} is away ({_first(error)}); {otherwise}",
+            file=sys.stderr,
+            flush=True,
+        )
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _main(root: str, name: str, parent: str | None = None) -> None:

@@ -221,9 +221,10 @@ def recorded(
     mine = np.flatnonzero(shard.traces.game == number)
     plies = shard.traces.ply[mine]
     if ply not in plies:
+        near = [each for each in (plies[plies < ply][-1:], plies[plies > ply][:1]) if len(each)]
         raise UserError(
-            f"game {number} of generation {generation} has decisions at plies "
-            f"{', '.join(map(str, plies))}, not at {ply}"
+            f"game {number} of generation {generation} has no decision at ply {ply}; the nearest: "
+            f"{', '.join(str(each[0]) for each in near) or 'none, as every action was forced'}"
         )
     at = mine[plies == ply]
     columns = (shard.traces.behaviour[at[0]], shard.traces.low_action[at[0]])

@@ -478,8 +478,21 @@ def _report(
         "reached": {
             name: mean(steps.reached, steps.behaviour == h) for h, name in enumerate(names)
         },
+        "warnings": _warnings(growing, policy),
         "tables": {"trees": table},
     }
+
+
+def _warnings(growing: _Growing, policy: HierarchicalPolicy) -> list[str]:
+    """A sentence where no behaviour was played often enough for trees."""
+    if not policy.empty:
+        return []
+    most = max(growing.games.values())
+    return [
+        f"nothing is learned yet: no behaviour was played in learner.min_games="
+        f"{growing.config.min_games} of the games that teach, the most frequent one in {most}; "
+        "play more games or lower learner.min_games"
+    ]
 
 
 def _table(

@@ -302,3 +302,11 @@ def test_a_sweep_with_one_wrong_job_starts_none(tmp_path):
     assert done.returncode == 2
     assert "learner.epochs=0" in done.stderr and "must be in 1..1000000" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_study_is_no_job_of_a_sweep(tmp_path):
+    done = selfplay(tmp_path, "train", "-m", "experiment=catan_paper", "seed=1,2")
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert "a study is many runs already and no job of a sweep; leave -m out" in line
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 from contextlib import redirect_stdout
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ from games.game import MARKS
 from pipeline.goals import goal_rewards
 from pipeline.learners import hierarchical as learner
 from pipeline.policies.hierarchical import MOST_STEPS, ExploringHierarchy, HierarchicalPolicy
-from pipeline.policies.scripted import UniformRandom, baseline, baseline_names
+from pipeline.policies.scripted import UniformRandom, baseline_names
+from pipeline.policies.store import load_policy
 from pipeline.run import Run
 from pipeline.selfplay import play_games
 from pipeline.session import Seat, Session
@@ -334,6 +336,14 @@ def test_any_recorded_decision_is_explained(small):
     words = game.action_to_text(game.rules, int(played.action[step]))
     assert words in shown[0].partition("candidates of the mapping")[2]
     assert "no step of a behaviour" in shown[1]
+    # What a behaviour without trees counts as is said: fewer than `min_games` games had it.
+    policy = load_policy(small.storage, small.policy(1), game)
+    possible = np.empty((1, len(hierarchy.behaviours)), np.bool_)
+    hierarchy.possible(game.rules, played.state[[step]], possible)
+    for h, name in enumerate(hierarchy.behaviours):
+        told = re.search(rf"^ .* {name}(?: \((.*)\))?$", shown[0], re.M)[1] or ""
+        assert ("no trees: counts as 0" in told) == (possible[0, h] and not policy.high[h])
+        assert ("not possible" in told) == (not possible[0, h])
 
 
 def test_pages_show_both_questions_of_a_step(small):
@@ -448,6 +458,17 @@ def test_labels_by_hand(small):
                 break
             at, factor = j, factor * config.discount
         assert np.isclose(labels.low[i], expected), i
+
+
+def test_too_few_games_to_learn_anything_are_told(small):
+    task = fitted(small, 1)
+    _, report = replace(
+        task, path=f"{small.name}/poor", learner=task.learner | {"min_games": 1000}
+    ).run()
+    [sentence] = report["warnings"]
+    most = max(row["games"] for row in small.table(2, "trees"))
+    assert "learner.min_games=1000" in sentence and f"the most frequent one in {most};" in sentence
+    assert all(record["learner"]["warnings"] == [] for record in small.records()[1:])
 
 
 def test_rewards_of_the_high_level_come_at_the_end(small):

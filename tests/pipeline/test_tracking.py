@@ -12,7 +12,7 @@ import pytest
 from small_runs import small_config
 
 from pipeline import tracking
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, RunError
 from pipeline.run import Run
 from pipeline.storage import Storage
 from pipeline.train import train
@@ -203,3 +203,28 @@ def test_about_forty_numbers_a_generation_none_a_prefix_of_another_folder(tmp_pa
     assert {"eval/random", "eval/random_lo", "loss/held_out", "play/illegal"} <= keys
     assert len(keys) <= 44
     assert not any(other.startswith(f"{key}/") for key in keys for other in keys)
+
+
+def test_a_parent_is_one_for_every_store_and_a_server_that_is_away_costs_a_warning(
+    tmp_path, capsys
+):
+    config = small_config(tmp_path, "small", tracking__enabled=True)
+    ids = {}
+    for uri in (None, f"sqlite:///{tmp_path}/other.db", None):
+        config.tracking.uri = uri
+        parent = tracking.parent_run(config.root, config, "paper", "tournaments/paper/mlflow.json")
+        assert parent is not None and ids.setdefault(uri, parent) == parent
+    assert len(set(ids.values())) == 2
+    capsys.readouterr()
+    config.tracking.uri = f"http://127.0.0.1:{free_port()}"
+    assert (
+        tracking.parent_run(config.root, config, "paper", "tournaments/paper/mlflow.json") is None
+    )
+    tracking.close_parent(config.root, config, ids[None], "| table |", {"best": 1.0})
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"warning: MLflow at {config.tracking.uri} is away")
+    assert second.startswith(f"warning: MLflow at {config.tracking.uri} is away")
+    file = tmp_path / "tournaments" / "paper" / "mlflow.json"
+    file.write_text(file.read_text()[:-4])
+    with pytest.raises(RunError, match=r"mlflow\.json is damaged; restore it, or delete it"):
+        tracking.parent_run(config.root, config, "paper", "tournaments/paper/mlflow.json")

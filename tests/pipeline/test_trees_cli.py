@@ -13,6 +13,7 @@ from pipeline.config import make_game_from
 from pipeline.errors import UserError
 from pipeline.report import run_figures
 from pipeline.run import Run
+from pipeline.traces import read_shard
 from pipeline.tracking import metrics_of
 from pipeline.train import train
 
@@ -79,7 +80,15 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(root):
     assert "generation 2 of run trees has games 0..149, not 150" in refused(
         root, *explain, "--game", "150"
     )
-    assert "has decisions at plies 0, 1" in refused(root, *explain, "--game", "0", "--ply", "77")
+    run = Run.open(str(root), "trees")
+    entry = run.shard_of_game(2, 0)
+    shard = read_shard(run.storage, make_game_from(run.config.game), entry["path"])
+    last = shard.traces.ply[shard.traces.game == 0].max()
+    told = refused(root, *explain, "--game", "0", "--ply", "77")
+    assert told == f"game 0 of generation 2 has no decision at ply 77; the nearest: {last}"
+    assert "its policy played those of the next one" in refused(
+        root, *explain, "--game", "0", "--of", "0"
+    )
     assert "no trees yet" in refused(root, *explain, "--position", "3", "--generation", "0")
     assert "not complete" in refused(root, *explain, "--position", "3", "--generation", "9")
     assert "grows no trees" in refused(root, "summary", "network")
