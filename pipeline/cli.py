@@ -140,6 +140,11 @@ def _hydra_sentence(error: Exception) -> str:
     unknown = re.search(r"Could not override '([^']+)'", text)
     if unknown and unknown[1].startswith("opponents.weights."):
         return f"{unknown[1]} has no weight yet; give it one with +{unknown[1]}=..."
+    if unknown and unknown[1] == "opponents.weights":
+        return (
+            "opponents.weights has entries without a weight yet; give each one with "
+            "+opponents.weights.NAME=..."
+        )
     if unknown:
         return (
             f"there is no key {unknown[1]!r} in the configuration; "

@@ -479,7 +479,7 @@ class Config:
         check_opening("gate.opening_plies", self.gate.opening_plies, game)
         for key, games in (
             ("evaluation.games", self.evaluation.games),
-            ("gate.games", self.gate.games),
+            ("gate.games", self.gate.games if self.gate.rule == "threshold" else 0),
             ("study.games", 0 if self.study is None else self.study.games),
         ):
             if games % game.num_players:

@@ -73,6 +73,7 @@ def test_the_same_command_again_has_nothing_left_to_do(folder):
         (["cluster=serial", "cluster.actors=3"], "cluster.actors=3 contradicts cluster.kind"),
         (["evaluation.games=7"], "evaluation.games must be a multiple of the 2 seats"),
         (["selfplay.games=[1"], "cannot read the overrides"),
+        (["opponents.weights={self: 1, random: 1}"], "each one with +opponents.weights.NAME=..."),
     ],
 )
 def test_a_wrong_configuration_is_one_sentence_before_anything_starts(

@@ -175,7 +175,6 @@ REFUSED = [
     ("gate.threshold", 1.01, "0.0..1.0, got 1.01"),
     ("gate.threshold", -0.01, "got -0.01"),
     ("gate.games", 0, "got 0"),
-    ("gate.games", 5, "multiple of the 2 seats"),
     ("gate.opening_plies", 100, "must be less than 100, which sumto"),
     ("evaluation.opening_plies", 100, "nobody would decide anything"),
     ("gate.opening_plies", -1, "got -1"),
@@ -232,16 +231,16 @@ REFUSED = [
     ("selfplay.games", 1000.5, "could not be converted to Integer"),
     ("selfplay.games", "many", "could not be converted to Integer"),
     ("selfplay.games", {"a": 1}, ""),
-    ("evaluation.baselines", "random", "not a ListConfig"),
+    ("evaluation.baselines", "random", "a list is expected, in brackets"),
     ("evaluation.predecessor", "perhaps", "not a valid bool"),
     ("opponents.weights", None, "not Optional"),
     ("opponents.weights.self", "much", "could not be converted to Float"),
     ("tracking.enabled", "perhaps", "not a valid bool"),
-    ("learner.hidden", 5, "not a ListConfig"),
+    ("learner.hidden", 5, "a list is expected, in brackets"),
     ("learner.hidden", ["wide"], "could not be converted to Integer"),
     ("learner.name", None, "got None"),
     ("learner.name", ["value_network"], "one of value_network"),
-    ("policy.epsilon", 0.5, "not a ListConfig"),
+    ("policy.epsilon", 0.5, "a list is expected, in brackets"),
     ("policy.epsilon", [0.5], "float"),
     ("policy.epsilon", [{"from_generation": 1}], "by_ply is missing"),
     ("policy.epsilon", [{"from_generation": "one", "by_ply": [1.0]}], "converted to Integer"),
@@ -275,6 +274,16 @@ def test_what_is_refused_is_named_in_one_line(composed, key, value, words):
     # At least the section: of a list of stages OmegaConf may not say which one.
     assert re.search(rf"\b{re.escape(key)}|{re.escape(key.rsplit('.', 1)[0])}\b", message)
     assert words in message
+
+
+def test_only_a_gate_that_plays_needs_every_seating_equally_often(composed):
+    gate = {"rule": "threshold", "threshold": 0.5, "games": 5, "opening_plies": 2}
+    with pytest.raises(ConfigError, match="gate.games must be a multiple of the 2 seats of sumto"):
+        to_config({**composed, "gate": gate})
+    # The 400 games that nobody asked for are no obstacle to a game of three seats.
+    game = {"name": "catan", "players": 3}
+    more = {"game": game, "evaluation": composed["evaluation"] | {"games": 9}}
+    assert to_config({**composed, **more}).gate.rule == "always"
 
 
 ENDS = [
