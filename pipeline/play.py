@@ -551,7 +551,10 @@ _COMMANDS = {
     "exit": Terminal._quit,
 }
 _EXACT = "exact"
-_NO_OPINION = "nobody here knows values; start with --run to ask one of its policies"
+_NO_OPINION = (
+    "nobody here knows values; start with --run to ask one of its policies, but not one of "
+    "learner=hierarchical, which values behaviours: `selfplay trees explain` gives its reasons"
+)
 
 
 def _best_first(columns: dict[str, np.ndarray]) -> np.ndarray:
