@@ -294,7 +294,8 @@ class Tournament:
             if changed:
                 raise RunError(
                     f"tournament {self.config.name} was begun with other settings: "
-                    f"{'; '.join(changed)}. Restore them, or choose another name with name=..."
+                    f"{'; '.join(changed)}. Restore them, or choose another name with name=... "
+                    "(of a study, run=...)"
                 )
         else:
             self.storage.write(path, json.dumps(settings, indent=1))

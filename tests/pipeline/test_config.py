@@ -278,7 +278,7 @@ def test_what_is_refused_is_named_in_one_line(composed, key, value, words):
 
 def test_only_a_gate_that_plays_needs_every_seating_equally_often(composed):
     gate = {"rule": "threshold", "threshold": 0.5, "games": 5, "opening_plies": 2}
-    with pytest.raises(ConfigError, match=r"gate\.games must be a multiple of the 2 seats of sumto"):
+    with pytest.raises(ConfigError, match=r"gate\.games must be a multiple of the 2 seats"):
         to_config({**composed, "gate": gate})
     # The 400 games that nobody asked for are no obstacle to a game of three seats.
     game = {"name": "catan", "players": 3}
