@@ -96,17 +96,17 @@ def main() -> None:
         cells = [f"{mean:.2f} ± {margin:.2f}" for mean, margin in zip(three, margins, strict=True)]
         print(f"| {kind} | {games:,} games | " + " | ".join(cells) + f" | {100 * won3:.1f}% |")
     print("\nAll seeds together:")
-    for line in study.claims(wins):
+    for line in study.claims(wins, 3):
         print(f"- {line}")
     for name, seed_wins in zip(options.names, apart, strict=True):
         print(f"\n{name}:")
-        for line in study.claims(seed_wins):
+        for line in study.claims(seed_wins, 3):
             print(f"- {line}")
     if options.figures:
-        heroes = ("heuristic", "heuristic_random")
+        heroes, rivals = ("heuristic", "heuristic_random"), 3
         pictures = {
-            "catan_figure2.png": figures.paper_wins(wins, order, heroes),
-            "catan_figure3.png": figures.paper_points(together, order, expert, points),
+            "catan_figure2.png": figures.paper_wins(wins, order, heroes, rivals),
+            "catan_figure3.png": figures.paper_points(together, order, expert, points, rivals),
         }
         for name, picture in pictures.items():
             (options.figures / name).write_bytes(picture)
