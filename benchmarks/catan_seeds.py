@@ -32,8 +32,10 @@ def matches_of(root: str, name: str) -> tuple[list[Played], str, list[str], floa
         name=name,
         root=root,
         players=[*runs, "random", "weighted_random", "heuristic_random", "value_greedy"],
+        games=config.game["players"],  # nothing is played: what lies there is read
         opening_plies=0,
         tables="copies",
+        replicates=100,
         seed=config.seed,
         cluster=config.cluster,
     )
@@ -72,12 +74,11 @@ def main() -> None:
             if won is None:
                 cells.append("")
                 continue
-            each = ", ".join(
-                f"{100 * seed[one, other].share:.1f}" for seed in apart if (one, other) in seed
-            )
-            cells.append(
-                f"{100 * won.share:.1f} ({100 * won.low:.1f}-{100 * won.high:.1f}): {each}"
-            )
+            met = [seed[one, other] for seed in apart if (one, other) in seed]
+            cell = f"{100 * won.share:.1f} ({100 * won.low:.1f}-{100 * won.high:.1f})"
+            if len(met) > 1:
+                cell += ": " + ", ".join(f"{100 * each.share:.1f}" for each in met)
+            cells.append(cell)
         print(f"| {one} | " + " | ".join(cells) + " |")
     print(
         f"\nPoints of three of a kind against one {expert}: worst, mean, best; one of them wins\n"

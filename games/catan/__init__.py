@@ -13,7 +13,7 @@ import numpy as np
 
 from games.catan import drawing, features, raw, rules, words
 from games.catan.board import BEGINNER, FIXED_PORTS, ports_from_text, tiles_from_text
-from games.catan.mapping import HIERARCHY
+from games.catan.hierarchy import HIERARCHY
 from games.catan.players import value_greedy, weighted_random
 from games.catan.state import ACTIONS, BANK_ONLY, FULL_TRADE, NO_TRADE, OUTCOMES, STATE, Rules
 from games.game import Game, View

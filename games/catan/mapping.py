@@ -9,9 +9,7 @@ import numpy as np
 from numba import njit
 
 from games.catan.behaviours import (
-    ALLOWED,
     BANK_TRADE_ACTION,
-    BEHAVIOURS,
     BUILD_CITY_ACTION,
     BUILD_ROAD_ACTION,
     BUILD_SETTLEMENT_ACTION,
@@ -20,7 +18,6 @@ from games.catan.behaviours import (
     EXPAND,
     HINDER,
     LONG_ROAD,
-    LOW_ACTIONS,
     OFFER_TRADE_ACTION,
     PLAY_KNIGHT_ACTION,
     PLAY_MONOPOLY_ACTION,
@@ -28,17 +25,14 @@ from games.catan.behaviours import (
     PLAY_ROADS_ACTION,
     PORT,
     find_target,
-    heuristic,
     leader_of,
-    mark,
     needs,
-    possible,
-    reached,
 )
 from games.catan.board import CORNER_BIT, EDGE_BITS, EDGE_CORNERS, EDGES, PIPS, TILE_BITS, TILES
 from games.catan.features import expected_hand, income_of, spot_value
-from games.catan.longest_road import count_bits, longest_road, longest_through
-from games.catan.places import best_target, better_port, corner_score, edge_towards, roads_away
+from games.catan.longest_road import count_bits, longest_through
+from games.catan.low_actions import can_ask_for, offer_serves, roads_cut, settles, trade_serves
+from games.catan.places import best_target, corner_score, edge_towards, roads_away
 from games.catan.rules import apply, hand_size, has_won, trade_with
 from games.catan.state import (
     ACCEPT,
@@ -79,110 +73,10 @@ from games.catan.state import (
     WANT,
     rivals_of,
 )
-from games.game import BY_GAME, BY_GOAL, BY_SCORE, WIN, Hierarchy
+from games.game import BY_GAME, BY_GOAL, BY_SCORE, WIN
 
 MOST_PLACES = 4  # that the rule leaves to be judged
 MOST = 20  # candidates of any choice: the trades with the bank, and the offers of a card for a card
-_LEAST_LIKELY = 0.5  # cards that a rival must be expected to hold to be asked for one
-
-
-# ---- which low-level actions make sense
-
-
-@njit(cache=True, _nrt=False)
-def _can_ask_for(rules, state, me, resource):
-    """May some rival be expected to hold the card?"""
-    for seat in range(rules.players):
-        if seat != me and expected_hand(state, me, seat, resource) >= _LEAST_LIKELY:
-            return True
-    return False
-
-
-@njit(cache=True, _nrt=False)
-def _offers(rules, state, me, hand, cost, give, want):
-    """Would one card that the behaviour can spare for one that it misses serve it?"""
-    return (
-        hand[give] > cost[give] and hand[want] < cost[want] and _can_ask_for(rules, state, me, want)
-    )
-
-
-@njit(cache=True, _nrt=False)
-def _trade_serves(state, me, hand, cost, give, want):
-    """Does the bank give what the behaviour misses for what it can spare?"""
-    return hand[want] < cost[want] and hand[give] - cost[give] >= state["rates"][me, give]
-
-
-@njit(cache=True, _nrt=False)
-def _settles(state, me, behaviour, corner):
-    """Does a settlement at the corner serve the behaviour?"""
-    if behaviour == PORT:
-        return better_port(state, me, corner)
-    if behaviour == HINDER:
-        return _cut(state, me, corner) > 0
-    return True
-
-
-@njit(cache=True, _nrt=False)
-def _cut(state, me, corner):
-    """Roads by which a building of `me` at the corner would shorten those of all rivals."""
-    cut = 0
-    for seat in range(4):
-        if seat != me and state["reach"][seat] & CORNER_BIT[corner] != 0:
-            blocked = rivals_of(state, seat) | CORNER_BIT[corner]
-            low, high = state["roads"][seat, 0], state["roads"][seat, 1]
-            cut += state["road_length"][seat] - longest_road(low, high, blocked)
-    return cut
-
-
-@njit(cache=True, _nrt=False)
-def _low_legal(rules, state, me, legal, behaviour, hand, cost, income, away, queue, row):
-    row[:] = False
-    if state["phase"] != MAIN and state["phase"] != BEFORE_ROLL:
-        return
-    row[END_TURN_ACTION] = True
-    row[BUY_CARD_ACTION] = legal[BUY_CARD]
-    row[PLAY_KNIGHT_ACTION] = legal[PLAY_KNIGHT]
-    row[PLAY_ROADS_ACTION] = legal[PLAY_ROADS]
-    row[PLAY_PLENTY_ACTION] = legal[PLAY_PLENTY]
-    row[PLAY_MONOPOLY_ACTION] = legal[PLAY_MONOPOLY]
-    if state["phase"] == MAIN:
-        for edge in range(EDGES):
-            row[BUILD_ROAD_ACTION] |= legal[BUILD_ROAD + edge]
-        for corner in range(54):
-            row[BUILD_CITY_ACTION] |= legal[BUILD_CITY + corner]
-            if legal[BUILD_SETTLEMENT + corner] and not row[BUILD_SETTLEMENT_ACTION]:
-                row[BUILD_SETTLEMENT_ACTION] = _settles(state, me, behaviour, corner)
-        roads = 0
-        if behaviour in (EXPAND, PORT):
-            roads = find_target(state, me, behaviour, income, away, queue)[1]
-        needs(rules, state, me, behaviour, roads, cost)
-        for r in range(5):
-            hand[r] = state["hands"][me, r]
-        for give in range(5):
-            for want in range(5):
-                if give == want:
-                    continue
-                trade = BANK_TRADE + 4 * give + want - (want > give)
-                if legal[trade] and _trade_serves(state, me, hand, cost, give, want):
-                    row[BANK_TRADE_ACTION] = True
-                if legal[GIVE + give] and not row[OFFER_TRADE_ACTION]:
-                    row[OFFER_TRADE_ACTION] = _offers(rules, state, me, hand, cost, give, want)
-    for low in range(len(row)):
-        row[low] &= ALLOWED[behaviour, low]
-
-
-@njit(cache=True)
-def low_legal(rules, states, legal, behaviours, out):
-    hand, cost, income = np.empty(5), np.empty(5), np.empty(5)
-    away, queue = np.empty(54, np.int8), np.empty(54, np.int8)
-    for i in range(len(states)):
-        state, me = states[i], np.int64(states[i]["player"])
-        _low_legal(
-            rules, state, me, legal[i], behaviours[i], hand, cost, income, away, queue, out[i]
-        )
-
-
-# ---- candidates
 
 
 @njit(cache=True, _nrt=False)
@@ -271,10 +165,10 @@ def _first_road(state, me, legal, income, away, queue, found, i):
 @njit(cache=True, _nrt=False)
 def _settlements(state, me, legal, behaviour, income, found, i):
     for corner in range(54):
-        if legal[BUILD_SETTLEMENT + corner] and _settles(state, me, behaviour, corner):
+        if legal[BUILD_SETTLEMENT + corner] and settles(state, me, behaviour, corner):
             score = corner_score(state, me, corner, income)
             if behaviour == HINDER:
-                score += _cut(state, me, corner)
+                score += roads_cut(state, me, corner)
             _add(found, i, BUILD_SETTLEMENT + corner, score, MOST_PLACES)
 
 
@@ -325,7 +219,7 @@ def _cards(rules, state, me, legal, behaviour, hand, cost, low, found, i):
                 continue
             for give in range(5):
                 serves = state["give"][me, give] > 0 and hand[want] < cost[want]
-                if serves and _can_ask_for(rules, state, me, want):
+                if serves and can_ask_for(rules, state, me, want):
                     _add(found, i, WANT + want, cost[want] - hand[want], MOST)
                     break
     elif low == PLAY_MONOPOLY_ACTION:
@@ -344,9 +238,9 @@ def _cards(rules, state, me, legal, behaviour, hand, cost, low, found, i):
                 score = hand[give] - cost[give] + cost[want] - hand[want]
                 trade = BANK_TRADE + 4 * give + want - (want > give)
                 if low == BANK_TRADE_ACTION:
-                    if legal[trade] and _trade_serves(state, me, hand, cost, give, want):
+                    if legal[trade] and trade_serves(state, me, hand, cost, give, want):
                         _add(found, i, trade, score - state["rates"][me, give], MOST)
-                elif legal[GIVE + give] and _offers(rules, state, me, hand, cost, give, want):
+                elif legal[GIVE + give] and offer_serves(rules, state, me, hand, cost, give, want):
                     # The same action again for another card wanted: there is room for all of them.
                     k = found.count[i]
                     _add(found, i, GIVE + give, score, MOST)
@@ -533,24 +427,3 @@ def candidates(rules, states, legal, behaviours, low, found):
                 if _follow(rules, state, me, action, found.states[i, k : k + 1]):
                     found.scores[i, k] = WIN
             _as_own_turn(found.states[i, k], me)
-
-
-@njit(cache=True)
-def is_step(rules, states, out):
-    for i in range(len(states)):
-        out[i] = states[i]["phase"] == MAIN or states[i]["phase"] == BEFORE_ROLL
-
-
-HIERARCHY = Hierarchy(
-    behaviours=tuple(behaviour.name for behaviour in BEHAVIOURS),
-    low_actions=LOW_ACTIONS,
-    allowed=ALLOWED,
-    max_candidates=MOST,
-    is_step=is_step,
-    possible=possible,
-    heuristic=heuristic,
-    low_legal=low_legal,
-    mark=mark,
-    reached=reached,
-    candidates=candidates,
-)
