@@ -15,7 +15,6 @@ canonical file is JSON:
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +130,9 @@ def make_board(
     if not 2 <= count <= MAX_NODES:
         raise _refuse(name, f"it must have 2 to {MAX_NODES} nodes, it has {count}")
     labels = [str(node) for node in range(count)] if labels is None else list(labels)
+    _check_words(name, labels, continents)
+    places = _circle(count) if places is None else places
+    _check_places(name, places)
     pairs = _checked_edges(name, edges, count)
     _check_continents(name, continents, count)
     if start is not None:
@@ -138,13 +140,33 @@ def make_board(
     return Board(
         name=name,
         labels=tuple(labels),
-        places=tuple((float(x), float(y)) for x, y in (places or _circle(count))),
+        places=tuple((float(x), float(y)) for x, y in places),
         edges=tuple(pairs),
         continents=tuple(
             Continent(each.name, each.bonus, tuple(sorted(each.nodes))) for each in continents
         ),
         start=start,
     )
+
+
+def _check_words(name, labels: Sequence[str], continents: Sequence[Continent]) -> None:
+    """Positions are printed a line per node and continent, and read again."""
+    words = [("the name of a board", name), *(("the label of a node", each) for each in labels)]
+    words += [("the name of a continent", each.name) for each in continents]
+    for what, word in words:
+        if not isinstance(word, str) or not word.isprintable():
+            raise _refuse(name, f"{what} must be text of one line, got {word!r}")
+    if not name:
+        raise _refuse(name, "its name is empty; give it one, or leave the key out")
+
+
+def _check_places(name, places: Sequence[Sequence[Any]]) -> None:
+    for node, place in enumerate(places):
+        for value in place:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise _refuse(
+                    name, f"x and y of node {node} must be numbers in 0..1, got {list(place)}"
+                )
 
 
 def _checked_edges(name, edges, count: int) -> list[tuple[int, int]]:
@@ -245,17 +267,20 @@ def load(name: str) -> Board:
     Raises:
         ValueError: there is no such board or file, or it is not a board.
     """
-    path = FOLDER / f"{name}.json"
-    if re.fullmatch(r"\w+", name) and path.exists():
-        return read(path.read_text(), name)
+    if name in shipped():
+        return read((FOLDER / f"{name}.json").read_text(), name)
     path = Path(name)
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError:  # such as a name that is too long for any file
+        there = False
+    if not there:
         raise ValueError(
             f"there is no board {name!r}; give the path of a file, 'generated', or one of "
             f"{', '.join(shipped())}"
         )
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"board {name!r}: the file cannot be read as text: {error}") from error
     return read(text, path.stem)
@@ -284,10 +309,10 @@ def read(text: str, name: str) -> Board:
         reader = _from_web if "partitions" in facts else _from_canonical
         try:
             return reader(facts, name)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise _refuse(
-                name, f"a part of it is missing or of the wrong kind: {error!r}"
-            ) from error
+        except KeyError as error:
+            raise _refuse(name, f"the key {error} is missing in it or in a part of it") from error
+        except (TypeError, AttributeError, IndexError) as error:
+            raise _refuse(name, f"a part of it is missing or of the wrong kind: {error}") from error
     lines = [line.split(";")[0].strip() for line in text.splitlines()]
     lines = [line for line in lines if line]
     first = lines[0].split() if lines else []
@@ -327,16 +352,17 @@ def _from_canonical(facts: dict[str, Any], name: str) -> Board:
 def _from_web(facts: dict[str, Any], name: str) -> Board:
     """Armies are the title of a node, numbers are texts, ids may have gaps."""
     nodes = facts["nodes"]
-    index = {int(node["id"]): at for at, node in enumerate(nodes)}
 
     def at(node) -> int:
-        if int(node) not in index:
-            raise _refuse(name, f"there is no node with id {int(node)}")
-        return index[int(node)]
+        if _number(node) not in index:
+            raise _refuse(name, f"there is no node with id {_number(node)}")
+        return index[_number(node)]
 
+    places = None
     try:
-        owner = tuple(int(str(node["player"]).split()[-1]) - 1 for node in nodes)
-        armies = tuple(int(node["title"]) for node in nodes)
+        index = {_number(node["id"]): at for at, node in enumerate(nodes)}
+        owner = tuple(_number(str(node["player"]).split()[-1]) - 1 for node in nodes)
+        armies = tuple(_number(node["title"]) for node in nodes)
         edges = [
             (at(edge["source"]), at(edge["target"]))
             if isinstance(edge, dict)
@@ -344,18 +370,22 @@ def _from_web(facts: dict[str, Any], name: str) -> Board:
             for edge in facts["edges"]
         ]
         continents = [
-            Continent(f"{number + 1}", int(part[0]), tuple(at(node) for node in part[1:]))
+            Continent(f"{number + 1}", _number(part[0]), tuple(at(node) for node in part[1:]))
             for number, part in enumerate(facts["partitions"])
         ]
-    except ValueError as error:
+        if all("x" in node and "y" in node for node in nodes):
+            places = _scaled([(float(node["x"]), float(node["y"])) for node in nodes])
+    except (ValueError, OverflowError) as error:
         if str(error).startswith("board "):
             raise
         raise _refuse(name, f"a number was expected: {error}") from error
-    places = None
-    if all("x" in node and "y" in node for node in nodes):
-        places = _scaled([(float(node["x"]), float(node["y"])) for node in nodes])
     labels = [str(node["id"]) for node in nodes]
     return make_board(name, edges, continents, Start(owner, armies), labels, places)
+
+
+def _number(value: Any) -> int:
+    """A whole number, or the text of one; ValueError else, also for 1.5 and true."""
+    return int(str(value))
 
 
 def _scaled(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -400,6 +430,11 @@ class _Numbers:
                 found.append(self.line())
             except StopIteration:
                 return found
+
+    def end(self) -> None:
+        """Refuses lines that nothing has asked for."""
+        for text in self._lines:
+            raise _refuse(self.name, f"the file should end before the line {text!r}")
 
 
 def _numbered(name, edges, groups, start=None) -> Board:
@@ -454,6 +489,7 @@ def _from_armies_first(numbers: _Numbers, name: str) -> Board:
     start = _players_and_armies(numbers.lines(count, 2))
     edges = numbers.lines(numbers.line(1)[0], 2)
     groups = _sized(numbers, name, bonus_first=True, count=numbers.line(1)[0])
+    numbers.end()
     return _numbered(name, edges, groups, start)
 
 
@@ -462,6 +498,7 @@ def _from_armies_last(numbers: _Numbers, name: str) -> Board:
     edges = numbers.lines(edge_count, 2)
     groups = _sized(numbers, name, bonus_first=False, count=numbers.line(1)[0])
     start = _players_and_armies(numbers.lines(count, 2))
+    numbers.end()
     return _numbered(name, edges, groups, start)
 
 

@@ -119,6 +119,15 @@ PAIR = {"edges": [(0, 1)], "continents": [Continent("a", 1, (0, 1))]}
         ({"continents": [Continent("a", -1, (0, 1))]}, r"bonus of continent 'a' must be a whole"),
         ({"continents": [Continent("a", True, (0, 1))]}, "bonus of continent 'a' must be a whole"),
         ({"continents": [Continent("a", 1, (0, 1)), Continent("b", 1, ())]}, "'b' has no nodes"),
+        ({"continents": [Continent("a\nb", 1, (0, 1))]}, "name of a continent must be text of one"),
+        ({"continents": [Continent(3, 1, (0, 1))]}, "name of a continent must be text of one line"),
+        ({"labels": ["x", "\ud800"]}, "the label of a node must be text of one line"),
+        (
+            {"places": [(0, 1), (0, 1.01)]},
+            r"y of node 1 must be numbers in 0\.\.1, got \[0, 1\.01\]",
+        ),
+        ({"places": [(float("nan"), 0), (0, 0)]}, "x and y of node 0 must be numbers"),
+        ({"places": [("0.5", 0), (0, 0)]}, "x and y of node 0 must be numbers"),
         ({"start": Start((0, 1), (1,))}, "start.armies must have an entry for each of the 2 nodes"),
         ({"start": Start((0, 2), (1, 1))}, "the owner of node 1 must be 0 or 1, got 2"),
         ({"start": Start((0, 1), (1, 0))}, "the armies of node 1 must be a whole number"),
@@ -128,6 +137,12 @@ PAIR = {"edges": [(0, 1)], "continents": [Continent("a", 1, (0, 1))]}
 def test_a_board_that_breaks_a_promise_is_refused(change, message):
     with pytest.raises(ValueError, match=f"board 'mine': .*{message}"):
         make_board("mine", **{**PAIR, **change})
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", 3, ["a"]])
+def test_the_name_of_a_board_is_a_line(name):
+    with pytest.raises(ValueError, match="name"):
+        make_board(name, **PAIR)
 
 
 def test_a_board_has_2_to_64_nodes():
@@ -145,7 +160,7 @@ def test_a_board_has_2_to_64_nodes():
         ("{", "this is not JSON"),
         ("[1]", "a board in JSON must be an object"),
         ("[" * 200_000, "this is not JSON"),
-        ("{}", "a part of it is missing or of the wrong kind"),
+        ("{}", "the key 'nodes' is missing"),
         ('{"nodes": 3, "edges": [], "continents": []}', "a part of it is missing or of the wrong"),
         (WORKED.to_text().replace('"id": 3', '"id": 4'), r"must be 0, 1, \.\. in order"),
         (WORKED.to_text().replace('"edges"', '"roads"'), "there is no key 'roads'"),
@@ -160,6 +175,14 @@ def test_a_board_has_2_to_64_nodes():
         (V_FORMAT + "4 1 2 0\n0 1 0 2\n", r"node 2 must have armies of exactly one player"),
         (ARMIES_FIRST[:-10], "the file ends too early"),
         (ARMIES_FIRST.replace("5 2 0 1", "5 3 0 1"), "a continent of 3 nodes lists 2"),
+        (ARMIES_FIRST + "2 9\n", "the file should end before the line '2 9'"),
+        (ARMIES_LAST + "x\n", "the file should end before the line 'x'"),
+        (json.dumps({**WEB, "nodes": [{**WEB["nodes"][0], "id": "x"}]}), "a number was expected"),
+        (json.dumps({**WEB, "partitions": [[1.5, "3"]]}), "a number was expected: .*1.5"),
+        (json.dumps({**WEB, "partitions": [[float("inf"), "3"]]}), "a number was expected"),
+        (json.dumps(WEB).replace("110", "NaN"), r"x and y of node 1 must be numbers in 0\.\.1"),
+        (json.dumps(WEB).replace("110", '"far"'), "a number was expected"),
+        (json.dumps(WEB).replace("110", "9" * 400), "a number was expected"),
     ],
 )
 def test_a_file_that_is_no_board_is_refused_in_one_sentence(text, message):
@@ -176,6 +199,10 @@ def test_a_file_is_found_by_its_path(tmp_path):
         ValueError, match=r"there is no board '.*other\.txt'; give the path of a file"
     ):
         load(str(tmp_path / "other.txt"))
+    path.write_text(WITH_ARMIES.replace("\n", "\r\n"), encoding="utf-8-sig")  # as Windows does
+    assert facts(load(str(path))) == facts(WORKED)
+    with pytest.raises(ValueError, match="there is no board 'xxx"):
+        load("x" * 5000)  # too long for the name of any file
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="cannot be read as text"):
         load(str(path))
