@@ -31,6 +31,9 @@ from games.risk.rules import (
 )
 
 MARKS = "XO"  # of player 0 and player 1
+# On the whole board: more than MAX_ARMIES everywhere and a game's reinforcements, and as much again
+# fits into int32.
+_MAX_ARMIES = 10**9
 _COLOURS = ("#4477aa", "#ee7733")  # told apart by those who see no red or green, too
 _TINTS = ("#e8e8e8", "#d8e4d8", "#e4dcd2", "#dcd8e6", "#e6dada", "#d6e2e6")
 
@@ -144,7 +147,7 @@ class Words:
 
     def _from_lines(self, rules: Rules, lines: list[str]) -> np.ndarray | None:
         head = re.fullmatch(
-            r"board (\S+), turn (\d{1,9}), (\d{1,9}) since a conquest, ply (\d{1,9})",
+            r"board (.+), turn (\d{1,9}), (\d{1,9}) since a conquest, ply (\d{1,9})",
             lines[0] if lines else "",
         )
         if not head or len(lines) < rules.nodes + 4:
@@ -176,6 +179,8 @@ class Words:
             return None
         row["history"][: len(raw) // 4] = np.frombuffer(raw, "<u4")
         if _used(row) != len(raw) // 4:
+            return None
+        if not _may_stand(rules, row):
             return None
         # Whatever was changed by hand contradicts one of the lines, or leaves no choice.
         again = state.copy()
@@ -326,6 +331,19 @@ def _used(state) -> int:
     return min(begun, HISTORY)
 
 
+def _may_stand(rules: Rules, state) -> bool:
+    """Is the game over if and only if something has ended it (R7, R8)?"""
+    turn = int(state["turn"])
+    won = state["owned"] in (0, rules.everything)
+    limit = turn >= rules.max_turns or state["quiet"] >= rules.quiet_turns
+    if state["player"] != TERMINAL:
+        return not won and not limit
+    newest = state["history"][turn % HISTORY]
+    seen = np.count_nonzero(state["history"] == newest) if newest else 0
+    # The newest digest takes the place of one of `HISTORY` turns before, which may be its like.
+    return bool(won or limit or seen >= (3 if turn < HISTORY else 2))
+
+
 def _blank() -> np.ndarray:
     state = np.zeros(1, STATE)
     reset(state[0])
@@ -333,8 +351,8 @@ def _blank() -> np.ndarray:
 
 
 def _fill(state: np.ndarray, rules: Rules, pairs: list[tuple[str, int]]) -> bool:
-    """Sets owners and armies; False if a node is empty or a number is out of range."""
-    if not all(1 <= armies <= 2**31 - 1 for _, armies in pairs):
+    """Sets owners and armies; False if a node is empty or armies are more than in any game."""
+    if not all(armies >= 1 for _, armies in pairs) or sum(n for _, n in pairs) > _MAX_ARMIES:
         return False
     for node, (mark, armies) in enumerate(pairs):
         state["armies"][0, node] = armies

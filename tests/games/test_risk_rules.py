@@ -302,6 +302,8 @@ def test_amounts_are_told_in_the_words_of_the_parameter():
         ({"amounts": "1/2,all"}, "amounts of game risk must list 1 and all"),
         ({"amounts": "1,3/2,all"}, "amounts of game risk must list"),
         ({"amounts": "1,,all"}, "amounts of game risk must list"),
+        ({"amounts": "1,9-2,all"}, "amounts of game risk must list"),
+        ({"base": "9" * 5000}, "base of game risk must be none, classic or a number"),
         ({"base": "-1"}, "base of game risk must be none, classic or a number"),
         ({"start": "map"}, "start of game risk must be one of board, random, got 'map'"),
         ({"max_turns": 0}, r"max_turns of game risk must lie in 1\.\.10000, got 0"),
@@ -560,6 +562,52 @@ def test_a_position_can_be_changed_by_hand_only_as_a_whole():
 def test_bad_shorthand_is_refused(text):
     with pytest.raises(ValueError, match="is no position of this game; expected a mark"):
         at(WORKED, text)
+
+
+def test_armies_that_no_game_comes_to_are_refused_before_they_leave_int32():
+    game = make_game("risk", board="ring_6", base="1000", max_turns=10_000)
+    state = at(game, "X5 O1 X1 O1 X1 O1")
+    state["armies"][0, 0] = 999_999_995
+    assert at(game, game.state_to_text(game.rules, state[0])) == state
+    for armies in (999_999_996, 2**31 - 1):
+        state["armies"][0, 0] = armies
+        with pytest.raises(ValueError, match="is no position of this game"):
+            at(game, game.state_to_text(game.rules, state[0]))
+
+
+def test_a_position_is_over_only_where_something_has_ended_it():
+    game = make_game("risk", board="ring_6", base="1", max_turns=9, quiet_turns=5)
+    lines = game.state_to_text(game.rules, game.initial_states([3])[0]).splitlines()
+    for head, last in (
+        ("turn 0, 0 since", "a draw"),
+        ("turn 9, 0 since", lines[-1]),
+        ("turn 6, 5 since", lines[-1]),
+    ):
+        text = "\n".join([lines[0].replace("turn 0, 0 since", head), *lines[1:-1], last])
+        with pytest.raises(ValueError, match="is no position of this game"):
+            at(game, text)
+
+
+def test_draws_by_repetition_are_read_again(tmp_path):
+    # An army goes round four nodes, which takes eight turns: the first of the three occurrences
+    # lies 16 turns back, where the third has taken its place in the history.
+    path = tmp_path / "far east.json"
+    board = make_board(
+        "the far east, turn 3",  # a name of several words
+        [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4)],
+        [Continent("all of it", 1, (0, 1, 2, 3, 4))],
+        Start((0, 0, 0, 0, 1), (2, 1, 1, 1, 1)),
+    )
+    path.write_text(board.to_text())
+    game = make_game("risk", board=str(path))
+    for choices in (["move 0>1", "move 1>2", "move 2>3", "move 3>0"], ["move 0>1", "move 1>0"]):
+        state = game.initial_states([0])
+        for turn in range(100):
+            assert at(game, game.state_to_text(game.rules, state[0])) == state
+            if state["player"] == TERMINAL:
+                break
+            state = play(game, state, choices[turn % len(choices)])
+        assert state["turn"] == 4 * len(choices)
 
 
 def test_a_picture_shows_every_node_with_its_armies():
