@@ -75,7 +75,8 @@ def make_game(name: str, **params) -> Game:
 
     Args:
         name: a key of `GAMES`.
-        params: the keyword arguments of that game's `make`; missing ones take their defaults.
+        params: the keyword arguments of that game's `make`; missing ones take their defaults. A
+            whole number stands for the text of it where a text is due.
 
     Raises:
         ValueError: there is no such game or parameter, or a value is out of its range.
@@ -90,6 +91,8 @@ def make_game(name: str, **params) -> Game:
                 f"game {name} has no parameter {key!r}; its parameters are {', '.join(known)}"
             )
         kind = type(known[key].default)
+        if kind is str and type(value) is int:  # how YAML reads a text such as "3"
+            value = params[key] = str(value)
         if type(value) is not kind:
             raise ValueError(
                 f"parameter {key} of game {name} must be of type {kind.__name__}, got {value!r}"

@@ -222,6 +222,9 @@ class Game:
     # win at once if it were his turn. For two players; lets a learner reward a block.
     threats: Callable | None = None
     hierarchy: Hierarchy | None = None
+    # SHA-256 of what files that `params` names hold; None: it names none. A policy that was learned
+    # before they changed is refused.
+    files: str | None = None
 
     @property
     def title(self) -> str:

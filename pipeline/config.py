@@ -448,6 +448,8 @@ class Config:
         if self.run is not None:
             check_run_name(self.run)
         game = make_game_from(self.game)
+        # As the game itself words them: files of a run that name its parameters compare equal.
+        self.game = {"name": game.name, **game.params}
         known = baseline_names(game)
         if self.evaluation.baselines is None:
             self.evaluation.baselines = default_baselines(game)

@@ -15,6 +15,7 @@ the game (`selfplay train --cfg job game=risk` prints them).
 """
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -31,13 +32,14 @@ from pipeline.config import make_game_from
 from pipeline.errors import ConfigError, UserError
 from pipeline.policies.base import Decisions, Policy
 from pipeline.policies.scripted import baseline, baseline_names
-from pipeline.policies.store import load_policy
+from pipeline.policies.store import fits, load_policy
 from pipeline.ratings import wilson
 from pipeline.run import Run
 from pipeline.storage import reason
 from pipeline.streams import Streams, game_keys
 
 _SEARCHES = ("a_star", "rta_star")
+_MAX_GAMES = 1_000_000  # of a pair; they are all held in memory
 
 
 def main(arguments: list[str]) -> None:
@@ -60,18 +62,25 @@ def main(arguments: list[str]) -> None:
     if options.verb == "boards":
         print(listing())
     elif options.verb == "simulate":
-        if options.games < 2 or options.games % 2:
-            raise ConfigError(f"--games must be even, for both seats, got {options.games}")
+        if not 2 <= options.games <= _MAX_GAMES or options.games % 2:
+            raise ConfigError(
+                f"--games must be even, for both seats, and in 2..{_MAX_GAMES}, got {options.games}"
+            )
         params.setdefault("board", "generated")
         game = _game(params)
-        players = {word: player(word, game, options.root) for word in words}
-        if len(players) < 2:
+        if len(words) < 2:
             raise ConfigError("simulate needs two players or more, such as: passive front")
+        for word in words:
+            if words.count(word) > 1:
+                raise ConfigError(f"simulate needs different players, got {word} twice")
+        players = {word: player(word, game, options.root) for word in words}
         print(simulation(game, players, options.games, options.seed))
     else:
         if len(words) != 1:
             raise ConfigError(f"{options.verb} needs the name or file of one board")
         if options.verb == "solve":
+            if not 1 <= options.starts <= _MAX_GAMES:
+                raise ConfigError(f"--starts must be in 1..{_MAX_GAMES}, got {options.starts}")
             game = _game({**params, "board": words[0]})
             print(solutions(game, options.starts, options.seed, options.exact))
             return
@@ -88,7 +97,7 @@ def _params(words: list[str]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for word in words:
         key, _, value = word.partition("=")
-        number = value.isdecimal() and key not in ("base", "amounts", "board")
+        number = re.fullmatch(r"-?\d{1,18}", value)
         params[key.removeprefix("game.")] = int(value) if number else value
     return params
 
@@ -193,7 +202,14 @@ def player(name: str, game: Game, root: str) -> Policy:
     generation = int(number) if number else max(run.complete(), default=0)
     source = run.policy(generation) if number else run.champion(generation)
     # What is learned on some boards plays on others: the features are the same.
-    return load_policy(run.storage, source, make_game_from(run.config.game))
+    learned = make_game_from(run.config.game)
+    policy = load_policy(run.storage, source, learned)
+    if not fits(policy, learned, game):
+        raise ConfigError(
+            f"{name} values actions by number, and here the numbers mean others; name a run of "
+            f"learner=value_network or learner.trees=type, or simulate {learned.title}"
+        )
+    return policy
 
 
 # ---- simulation

@@ -8,6 +8,7 @@ search.py     fewest turns against a passive opponent: A*, real-time A*, greedy
 words.py      text, JSON and pictures
 """
 
+import hashlib
 import re
 from functools import lru_cache
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from games.game import ActionTypes, Game
 from games.risk import agents, boards, features, rules
-from games.risk.boards import Board
+from games.risk.boards import Board, shipped
 from games.risk.rules import MAX_NODES, NODES_THEN_ARMIES, STATE, Rules
 from games.risk.words import Words, start_of
 
@@ -113,7 +114,13 @@ def make(
         scripted=agents.SCRIPTED,
         action_types=_action_types(constants),
         zero_sum=True,
+        files=_files(chosen) if board not in ("generated", *shipped()) else None,
     )
+
+
+def _files(chosen: tuple[Board, ...]) -> str:
+    """`Game.files`: the boards as they are, however a file words them."""
+    return hashlib.sha256("".join(each.to_text() for each in chosen).encode()).hexdigest()
 
 
 def _action_types(constants: Rules) -> ActionTypes:
@@ -160,7 +167,7 @@ def _base_table(base: str) -> np.ndarray:
     held = np.arange(MAX_NODES + 1)
     if base == "classic":
         return np.maximum(3, held // 3).astype(np.int32)
-    armies = 0 if base == "none" else int(base) if base.isdecimal() else -1
+    armies = 0 if base == "none" else int(base) if re.fullmatch(r"\d{1,4}", base) else -1
     if not 0 <= armies <= 1000:
         raise ValueError(
             f"base of game risk must be none, classic or a number in 0..1000, got {base!r}"
@@ -175,7 +182,8 @@ def _amount_table(amounts: str) -> np.ndarray:
         if word == "all":
             found = [(1, 1)]
         elif match := re.fullmatch(r"(\d{1,4})-(\d{1,4})", word):
-            found = [(armies, 0) for armies in range(int(match[1]), int(match[2]) + 1)]
+            first, last = int(match[1]), int(match[2])
+            found = [(armies, 0) for armies in range(first, last + 1)] or [(0, 0)]
         elif match := re.fullmatch(r"(\d{1,4})/(\d{1,4})", word):
             found = [(int(match[1]), int(match[2]))]
         elif re.fullmatch(r"\d{1,6}", word):

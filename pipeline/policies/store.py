@@ -72,6 +72,7 @@ def save_policy(
         "kind": policy.kind,
         "game": game.name,
         "params": dict(game.params),
+        **({} if game.files is None else {"files": game.files}),
         **spec,
     }
     buffer = io.BytesIO()
@@ -122,6 +123,12 @@ def load_policy(storage: Storage, source: PolicySource, game: Game) -> Policy:
                 f"the policy in {where} plays {spec['game']} {spec['params']}, expected "
                 f"{game.name} {dict(game.params)}"
             )
+        # Policies of before this was kept have none.
+        if game.files is not None and spec.get("files", game.files) != game.files:
+            raise PolicyError(
+                f"the policy in {where} was learned before a file changed that {game.title} "
+                "names; put the file back, or train a new run"
+            )
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         return KINDS[spec["kind"]](spec, arrays)
@@ -139,6 +146,20 @@ def _game(name: str, params: tuple) -> Game:
     from games import make_game
 
     return make_game(name, **dict(params))
+
+
+def fits(policy: Policy, learned: Game, game: Game) -> bool:
+    """Can a policy that was learned on one game play another of the same name? What values the
+    state after an action needs the same features, what values actions by their numbers the same
+    actions too."""
+    if learned.observation_names != game.observation_names:
+        return False
+    by_state = isinstance(policy, AfterstatePolicy | TypeTreesPolicy)
+    return by_state or _actions(learned) == _actions(game)
+
+
+def _actions(game: Game) -> list[str]:
+    return [game.action_to_text(game.rules, action) for action in range(game.num_actions)]
 
 
 def cached_game(name: str, params: dict) -> Game:

@@ -65,6 +65,13 @@ def test_what_it_refuses(name, params, message):
         make_game(name, **params)
 
 
+def test_a_number_is_the_text_of_it_where_a_text_is_due():
+    # As Hydra reads game.base=3.
+    assert make_game("risk", base=3).params["base"] == "3"
+    with pytest.raises(ValueError, match="parameter base of game risk must be of type str, got Tr"):
+        make_game("risk", base=True)
+
+
 @pytest.mark.parametrize(
     ("name", "params"),
     [
