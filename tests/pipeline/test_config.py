@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from games import make_game
 from pipeline import config as configuration
 from pipeline.config import (
     CONF,
@@ -348,6 +349,13 @@ def test_games_that_are_refused(composed, game, message):
     with pytest.raises(ConfigError) as caught:
         to_config({**composed, "game": game})
     assert message in one_line(caught)
+
+
+def test_a_game_is_kept_in_its_own_words_and_whole(composed):
+    game = {"name": "risk", "base": 3}  # as Hydra reads game.base=3
+    config = to_config({**composed, "game": game})
+    assert config.game_params == dict(make_game("risk", base="3").params)
+    assert to_config(to_dict(config)) == config
 
 
 def test_baselines_are_those_of_the_game(composed):

@@ -4,14 +4,20 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from small_runs import small_config
 
 from games import make_game
 from games.risk import boards
 from pipeline import risk_cli
 from pipeline.errors import ConfigError, UserError
+from pipeline.train import train
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
 def said(capsys, *arguments: str) -> str:
@@ -88,6 +94,11 @@ def test_solve_tells_turns_expansions_and_performance(capsys):
         (["simulate", "passive"], "simulate needs two players or more"),
         (["simulate", "passive", "nobody"], "'nobody' is neither a player .* nor a run"),
         (["simulate", "passive", "front", "--games", "3"], "--games must be even"),
+        (["simulate", "passive", "front", "--games", "0"], r"--games must be .* in 2\.\.1000000"),
+        (["simulate", "passive", "front", "--games", "2000000"], r"in 2\.\.1000000, got 2000000"),
+        (["simulate", "front", "front"], "different players, got front twice"),
+        (["simulate", "passive", "front", "max_turns=-5"], r"must lie in 1\.\.10000, got -5"),
+        (["solve", "ring_6", "--starts", "-1"], r"--starts must be in 1\.\.1000000, got -1"),
         (["simulate", "passive", "front", "nodes=3"], r"nodes of game risk must lie in 6\.\.64"),
         (["simulate", "passive", "front", "size=3"], "game risk has no parameter 'size'"),
         (["solve"], "solve needs the name or file of one board"),
@@ -102,6 +113,40 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path, arguments, message):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(UserError, match="cannot write"):
         risk_cli.main(["convert", "ring_6", "--out", str(tmp_path / "no" / "such.json")])
+
+
+def test_a_number_may_be_the_base_with_and_without_the_name_of_its_section(capsys):
+    first, again = (
+        said(capsys, "simulate", "passive", "front", "--games", "4", "board=ring_6", word)
+        for word in ("base=3", "game.base=3")
+    )
+    assert first == again and "base 3" in first
+
+
+@pytest.mark.parametrize("learner", ["q_network", "value_network"])
+def test_what_was_learned_elsewhere_plays_only_if_it_values_states(tmp_path, learner):
+    settings = yaml.safe_load((CONF / "learner" / f"{learner}.yaml").read_text())
+    train(
+        small_config(
+            tmp_path,
+            "mine",
+            generations=1,
+            game={"name": "risk", "board": "generated", "boards": 4, "max_turns": 20},
+            learner={**settings, "hidden": [4], "epochs": 1},
+            selfplay__games=4,
+            evaluation__games=2,
+            evaluation__baselines=["passive"],
+        )
+    )
+    same = make_game("risk", board="generated", boards=4, max_turns=30)
+    risk_cli.player("mine", same, str(tmp_path))
+    for other in (make_game("risk", board="ring_6"), make_game("risk", board="grid_20")):
+        if learner == "value_network":
+            pair = [risk_cli.player(name, other, str(tmp_path)) for name in ("mine", "passive")]
+            assert risk_cli.play_pair(other, pair, 4, seed=1).turns.min() > 0
+        else:
+            with pytest.raises(ConfigError, match=r"mine values actions by number, .* name a run"):
+                risk_cli.player("mine", other, str(tmp_path))
 
 
 def test_players_of_runs_are_read_with_their_own_game(tmp_path):

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from games import make_game
+from games.risk import boards
 from pipeline.errors import PolicyError
 from pipeline.learners.mlp_training import fresh_mlp
+from pipeline.policies.action_trees import ActionTreesPolicy, TypeTreesPolicy
 from pipeline.policies.afterstates import AfterstatePolicy
+from pipeline.policies.q_network import QNetworkPolicy
 from pipeline.policies.scripted import (
     Scripted,
     UniformRandom,
@@ -24,10 +27,13 @@ from pipeline.policies.store import (
     PolicySource,
     cached_game,
     cached_policy,
+    fits,
     load_policy,
     save_policy,
 )
 from pipeline.storage import Storage
+
+UNTAUGHT = ActionTreesPolicy(())
 
 
 def policy_of(seed: int, hidden=(8, 4), output="tanh") -> AfterstatePolicy:
@@ -146,6 +152,39 @@ def test_a_policy_that_calls_itself_something_else_is_refused(
     storage.write("run/policy/policy.json", json.dumps({**facts, **change}))
     with pytest.raises(PolicyError, match=message):
         load_policy(storage, without_digest(saved), sumto12)
+
+
+def test_a_policy_is_not_played_where_a_file_of_its_game_has_changed(storage, tmp_path):
+    board = boards.load("ring_6")
+    path = tmp_path / "mine.json"
+    path.write_text(board.to_text())
+    game = make_game("risk", board=str(path))
+    source = save_policy(storage, "run/policy", UNTAUGHT, game, 0)
+    path.write_text(board.to_text() + "\n")  # worded otherwise
+    load_policy(storage, source, make_game("risk", board=str(path)))
+    path.write_text(board.to_text().replace("[0, 1], ", "[0, 1], [0, 3], "))
+    with pytest.raises(
+        PolicyError, match=r"was learned before a file changed .* put the file back"
+    ):
+        load_policy(storage, source, make_game("risk", board=str(path)))
+
+
+def test_what_values_actions_by_number_fits_only_where_the_numbers_mean_the_same():
+    learned = make_game("risk", board="generated", nodes=12, boards=8)
+    by_state = AfterstatePolicy(fresh_mlp(learned.observation_size, [4], 1, "tanh", 1))
+    by_number = QNetworkPolicy(
+        fresh_mlp(learned.observation_size, [4], learned.num_actions, "tanh", 1)
+    )
+    for params, same in (
+        ({"nodes": 12, "boards": 8, "max_turns": 9}, True),
+        ({"nodes": 12, "boards": 2}, False),
+        ({"nodes": 8, "boards": 8}, False),
+        ({"nodes": 12, "boards": 8, "amounts": "1,all"}, False),
+        ({"nodes": 12, "boards": 8, "amounts": "1,1/3,all"}, False),  # as many
+    ):
+        game = make_game("risk", board="generated", **params)
+        assert fits(by_number, learned, game) == fits(UNTAUGHT, learned, game) == same
+        assert fits(by_state, learned, game) and fits(TypeTreesPolicy(((),) * 7), learned, game)
 
 
 @pytest.mark.parametrize("key", ["format", "kind", "game", "params", "layers", "output"])
