@@ -286,7 +286,11 @@ def solutions(game: Game, starts: int, seed: int, exact: bool) -> str:
     states = game.initial_states(game_keys(seed, "solve", 0, np.arange(1 if own else starts)))
     lines = [game.title, *table_head()]
     for number, state in enumerate(states):
-        for name, plan in solve(game, state, exact).items():
+        try:
+            plans = solve(game, state, exact)
+        except ValueError as error:
+            raise UserError(f"start {number} of {game.title} cannot be solved: {error}") from error
+        for name, plan in plans.items():
             lines.append(table_row(f"start {number}", name, plan))
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from small_runs import small_config
 
 from games import make_game
 from games.risk import boards
+from games.risk.boards import Continent
 from pipeline import risk_cli
 from pipeline.errors import ConfigError, UserError
 from pipeline.train import train
@@ -108,6 +109,17 @@ def test_solve_tells_turns_expansions_and_performance(capsys):
 def test_what_is_wrong_is_said_in_one_sentence(tmp_path, arguments, message):
     with pytest.raises(UserError, match=message):
         risk_cli.main([*arguments, "--root", str(tmp_path)])
+
+
+def test_a_start_that_is_none_of_a_turn_is_told(tmp_path):
+    # Two nodes of a continent each: what X is paid goes where it must, and its turn has begun.
+    path = tmp_path / "two.json"
+    parts = [Continent("a", 0, (0,)), Continent("b", 9, (1,))]
+    path.write_text(boards.make_board("two", [(0, 1)], parts).to_text())
+    with pytest.raises(
+        UserError, match=r"start \d of risk .* cannot be solved: the turn has begun"
+    ):
+        risk_cli.main(["solve", str(path)])
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
