@@ -353,7 +353,9 @@ class _Growing:
             self.coded.row[starts[each.source] : starts[each.source + 1]] for each in self.origins
         ]
         self.games = [len(np.unique(window.game_id[rows])) for rows in self.rows]
-        self.poor = [games < config.min_games for games in self.games]
+        # A bag alone has nobody to share with.
+        few = config.min_games if len(self.games) > 1 else 0
+        self.poor = [games < few for games in self.games]
         if any(self.poor):
             coded = _code(inputs, window, teaching, (), binning, threads)
             # One-hot columns for the bag, behind the features.

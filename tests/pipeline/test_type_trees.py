@@ -237,6 +237,13 @@ def test_one_bag_for_all_actions_learns_sumto20_perfectly():
     assert len(policy.bags) == 1 and right[-1] == 1, right
 
 
+def test_a_bag_that_is_the_only_one_has_its_own_trees_however_few_its_games():
+    game = make_game("k_in_a_row", **THREE)
+    window, config = random_window(game, 20), by_type(min_games=200)
+    policy, report = fit(game, window, initial(game, config, 1), config, 1)
+    assert report["pooled"] == 0 and not policy.pooled and len(policy.bags[0]) == config.bag
+
+
 def test_images_teach_the_type_s_trees():
     game = make_game("k_in_a_row", **THREE)
     window, config = random_window(game, 200), by_type()
