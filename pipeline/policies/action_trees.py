@@ -5,6 +5,7 @@ their features. Before anything is learned every action is worth 0.
 """
 
 import itertools
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -82,7 +83,7 @@ def _any_of(inverse, legal, wanted):
 
 
 @dataclass(frozen=True, eq=False)
-class TreesPolicy:
+class TreesPolicy(ABC):
     """Model trees for every action of a game.
 
     Args:
@@ -98,9 +99,9 @@ class TreesPolicy:
     kind = ""
 
     @classmethod
+    @abstractmethod
     def inputs(cls, game: Game) -> TreeInputs:
         """What the bags are of, and what the trees see."""
-        raise NotImplementedError
 
     @classmethod
     def untaught(cls, game: Game) -> Self:
@@ -144,6 +145,7 @@ class TreesPolicy:
             return np.where(legal, np.float32(0.0), np.float32(-np.inf)), clipped
         return self._learned_values(game, states, legal, counting, clipped), clipped
 
+    @abstractmethod
     def _learned_values(
         self,
         game: Game,
@@ -152,7 +154,7 @@ class TreesPolicy:
         counting: bool,
         clipped: np.ndarray,
     ) -> np.ndarray:
-        raise NotImplementedError
+        """`action_values` once there are trees; adds to `clipped` if `counting`."""
 
     def act(self, game: Game, states: np.ndarray, legal: np.ndarray, rng: Streams) -> Decisions:
         return greedy(self.action_values(game, states, legal), legal, rng)
